@@ -11,7 +11,7 @@ from umix.data.images.image_folder import ImageFolder, ImageReader
 from umix.data.memory_source import MemorySource
 from umix.data.rows.reader import Reader
 from umix.data.rows.row_roles import RowRoles
-from umix.data.rows.table_file import ARRAYS, SUFFIXES
+from umix.data.rows.table_file import ARRAYS, SUFFIXES, table_suffix
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.tables.source import TableSource
 from umix.data.task import CheckedSource, Task, TaskSource
@@ -63,7 +63,7 @@ def source_kind(name: str, given: Collection[str] = ()) -> tuple[type[TaskSource
         return TASKS[name], {}
     if path.suffix.lower() in ARRAYS:
         return ArraySource, {"path": path}
-    if path.suffix.lower() in SUFFIXES or os.path.isfile(path):  # which no name makes raise
+    if table_suffix(path) in SUFFIXES or os.path.isfile(path):  # which no name makes raise
         return TextSource if "text" in given else TableSource, {"path": path}
     if name not in TASKS and (os.path.isdir(path) or name.endswith(("/", os.sep))):
         return ImageFolder, {"path": path}

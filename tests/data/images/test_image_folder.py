@@ -412,3 +412,42 @@ def test_images_in_folders_called_train_and_test_are_divided_otherwise_only_by_a
         by_folder(tmp_path, folds=4, fold=1)
     task = load_task(str(tmp_path), folders="{part}/{kind}", label="kind", folds=4, fold=1)
     assert {name: len(split) for name, split in task.splits.items()} == {"train": 22, "val": 8, "test": 10}
+
+
+@pytest.mark.parametrize("named_by", ["path", "absolute path", "file name"])
+def test_a_table_beside_class_folders_may_name_the_groups_alone(tmp_path, named_by):
+    photos = tmp_path / "photos"
+    paths = [photos / kind / f"{kind}{i}.png" for kind in ("cat", "dog") for i in range(12)]
+    for path in paths:
+        picture(path)
+    names = {"path": lambda p: p.relative_to(photos), "absolute path": str, "file name": lambda p: p.name}[named_by]
+    places = {path: "indoor" if i % 2 else "outdoor" for i, path in enumerate(paths)}
+    rows = "".join(f"{names(path)},{place}\n" for path, place in list(places.items())[:-2])
+    (tmp_path / "groups.csv").write_text("file,place\n" + rows + "gone.png,indoor\n")
+    task = load_task(f"{photos}/", label_from="folder", metadata=tmp_path / "groups.csv", groups="place")
+    assert task.groups == ("cat, indoor", "cat, outdoor", "dog, indoor", "dog, outdoor")
+    for split in task.splits.values():
+        for name, group in zip(split.x.files, split.groups.codes.tolist(), strict=True):
+            place = places[photos / name]
+            known = photos / name not in paths[-2:]
+            assert (group >= 0) == known
+            assert not known or task.groups[group] == f"{name.split('/')[0]}, {place}"
+    assert "2 images have no row in groups.csv, so its columns are blank for them." in task.notes
+    assert "1 rows of groups.csv name no image in a class folder and are left out." in task.notes
+
+
+def test_a_table_in_the_folder_names_the_groups_of_class_folders_where_groups_are_asked_for(tmp_path):
+    folders(tmp_path, n=12)
+    rows = "".join(f"{kind}/{i}.png,{'ab'[i % 2]}\n" for kind in ("cat", "dog") for i in range(12))
+    (tmp_path / "metadata.csv").write_text("file,place\n" + rows)
+    assert load_task(f"{tmp_path}/", label_from="folder", groups="place").groups[0] == "cat, a"
+    assert load_task(f"{tmp_path}/", label_from="folder").groups == ()
+
+
+def test_a_table_of_groups_that_names_no_image_is_refused(tmp_path):
+    folders(tmp_path / "photos")
+    (tmp_path / "groups.csv").write_text("file,place\nnowhere.png,a\n")
+    with pytest.raises(
+        UserError, match=r"^The column 'file' of groups.csv must name images below .*cat/0.png', but none"
+    ):
+        load_task(f"{tmp_path}/photos/", label_from="folder", metadata=tmp_path / "groups.csv", groups="place")

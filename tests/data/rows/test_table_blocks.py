@@ -11,7 +11,7 @@ import pytest
 from umix.data.rows import table_blocks as module
 from umix.data.rows.table_blocks import table_blocks
 from umix.data.rows.table_file import read_table
-from umix.errors import UserError
+from umix.errors import UmixWarning, UserError
 
 
 @pytest.fixture(autouse=True)
@@ -94,12 +94,28 @@ def test_what_is_no_table_is_refused_in_a_sentence(text: str, message: str) -> N
     assert "\n" not in str(caught.value)
 
 
-def test_other_encodings_and_a_forgotten_quote_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_utf_16_and_a_forgotten_quote_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="must be text in UTF-8"):
-        list(table_blocks(io.BytesIO(b"a\n" + 50 * b"x\n" + b"\xff\xfe\n")))
+        list(table_blocks(io.BytesIO("a\nü\n".encode("utf-16"))))
     monkeypatch.setattr(module, "_LONGEST", 500)
     with pytest.raises(UserError, match="but one is longer than"):
         read('a,b\n1,"x\n' + 400 * "1,2\n")
+
+
+def test_blocks_in_latin_1_are_read_with_a_warning() -> None:
+    with pytest.warns(
+        UmixWarning, match=r"^The open file is no text in UTF-8 and was read as Windows-1252 \(Latin-1\)"
+    ):
+        (block,) = table_blocks(io.BytesIO("näme\nMüller\n".encode("latin-1")))
+    assert block.to_dict(as_series=False) == {"näme": ["Müller"]}
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".tsv.gz"])
+def test_a_packed_table_has_the_blocks_of_the_plain_one(ending: str, tmp_path: Path) -> None:
+    text = "a,b\n1,x\n2,y\n" if ending == ".csv.gz" else "a\tb\n1\tx\n2\ty\n"
+    (tmp_path / f"t{ending}").write_bytes(gzip.compress(text.encode()))
+    (block,) = table_blocks(tmp_path / f"t{ending}")
+    assert block.to_dict(as_series=False) == {"a": [1, 2], "b": ["x", "y"]}
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zip archive or a spreadsheet", "Parquet"])

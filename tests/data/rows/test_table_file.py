@@ -1,6 +1,9 @@
 """Tables on disk: what is read is the file that was named, and all of it, within what parsers take."""
 
+import gzip
 import os
+import sys
+import zipfile
 from pathlib import Path
 
 import polars
@@ -8,7 +11,7 @@ import pytest
 
 from umix.data.rows import table_file
 from umix.data.rows.table_file import column_names, read_table, write_table
-from umix.errors import UserError
+from umix.errors import UmixWarning, UserError
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "arrow"])
@@ -87,3 +90,97 @@ def test_a_name_longer_than_128_kib_is_refused_in_one_sentence(tmp_path: Path, c
             UserError, match=r"people\.csv must be a table, but one of its rows cannot be read .* quote"
         ):
             read(tmp_path / "people.csv")
+
+
+def test_a_packed_table_is_read_like_the_plain_one_and_called_like_it(tmp_path: Path) -> None:
+    content = b"x,y\n1,a\n" + b"2.5,b\n" * 3
+    (tmp_path / "t.csv").write_bytes(content)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(content))
+    assert read_table(tmp_path / "t.csv.gz").equals(read_table(tmp_path / "t.csv"))
+    assert column_names(tmp_path / "t.csv.gz") == ["x", "y"]
+    assert table_file.table_title(tmp_path / "t.csv.gz") == "t"
+
+
+@pytest.mark.parametrize("read", [read_table, column_names])
+def test_a_packed_table_that_was_cut_is_refused_in_one_sentence(read: object, tmp_path: Path) -> None:
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"x,y\n1,a\n")[:-9])
+    with pytest.raises(UserError, match=r"t\.csv\.gz must be a whole csv\.gz table, but it cannot be read"):
+        read(tmp_path / "t.csv.gz")  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("first", [b"", b"1,a\n" * 20_000], ids=["at once", "late"])
+def test_latin_1_is_read_with_a_warning_that_says_so(tmp_path: Path, first: bytes) -> None:
+    (tmp_path / "t.csv").write_bytes(b"x,y\n" + first + "Müller,“é”\n".encode("cp1252"))
+    with pytest.warns(UmixWarning, match=r"t\.csv is no text in UTF-8 and was read as Windows-1252 \(Latin-1\); if"):
+        frame = read_table(tmp_path / "t.csv")
+    assert frame.row(-1) == ("Müller", "“é”")
+
+
+def test_names_of_columns_in_latin_1_are_read_too(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("größe,y\n1,a\n".encode("latin-1"))
+    with pytest.warns(UmixWarning, match="Windows-1252"):
+        assert column_names(tmp_path / "t.csv") == ["größe", "y"]
+    with pytest.warns(UmixWarning, match="Windows-1252"):
+        assert read_table(tmp_path / "t.csv").columns == ["größe", "y"]
+
+
+def test_what_is_no_text_in_any_of_these_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("x,y\nü,a\n".encode("utf-16"))
+    with pytest.raises(UserError, match=r"must be text in UTF-8, but it is not; save it again as UTF-8"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_a_spreadsheet_without_its_library_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastexcel", None)  # as if it were not installed
+    (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04")
+    with pytest.raises(UserError, match=r"fastexcel, which is not installed: pip install 'umix\[excel\]'"):
+        read_table(tmp_path / "t.xlsx")
+
+
+_SHEET = {
+    "[Content_Types].xml": (
+        '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" '
+        'ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>'
+    ),
+    "_rels/.rels": (
+        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r0" '
+        'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
+        'Target="xl/workbook.xml"/></Relationships>'
+    ),
+    "xl/workbook.xml": (
+        '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" '
+        'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships">'
+        '<sheets><sheet name="people" sheetId="1" r:id="r1"/></sheets></workbook>'
+    ),
+    "xl/_rels/workbook.xml.rels": (
+        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" '
+        'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" '
+        'Target="worksheets/sheet1.xml"/></Relationships>'
+    ),
+}
+
+
+@pytest.mark.system
+def test_the_first_sheet_of_a_spreadsheet_is_a_table(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
+    rows = [("x", "y"), (1, "a"), (2, "b")]
+    cells = [
+        "".join(f"<c><v>{v}</v></c>" if isinstance(v, int) else f'<c t="str"><v>{v}</v></c>' for v in row)
+        for row in rows
+    ]
+    sheet = "".join(f"<row>{row}</row>" for row in cells)
+    with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
+        for name, content in _SHEET.items():
+            archive.writestr(name, content)
+        archive.writestr(
+            "xl/worksheets/sheet1.xml",
+            '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+            f"<sheetData>{sheet}</sheetData></worksheet>",
+        )
+    assert read_table(tmp_path / "t.xlsx").rows() == [(1, "a"), (2, "b")]
+    assert column_names(tmp_path / "t.xlsx") == ["x", "y"]
+    (tmp_path / "broken.xlsx").write_bytes((tmp_path / "t.xlsx").read_bytes()[:60])
+    with pytest.raises(UserError, match=r"broken\.xlsx must be a whole xlsx table, but it cannot be read"):
+        read_table(tmp_path / "broken.xlsx")

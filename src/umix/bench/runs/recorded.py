@@ -11,7 +11,7 @@ from pydantic_core import from_json, to_json
 
 from umix.bench.runs.record import RunRecord, load_run
 from umix.data.images.folder_listing import images_hash, table_in
-from umix.data.rows.table_file import file_hash
+from umix.data.rows.table_file import file_hash, table_title
 from umix.run_folder import CHECKPOINT, FAILED, ORDINARY, RECORD
 from umix.store import name_part
 from umix.version import __version__
@@ -32,7 +32,7 @@ def recorded_run(
     if preset.endswith(".toml") or ".toml:" in preset or ":" in "".join(nets) or _is_plug_in({method, *nets}):
         return None
     data = Path(task)
-    title = data.resolve().name if data.is_dir() else data.stem
+    title = data.resolve().name if data.is_dir() else table_title(data)
     with contextlib.suppress(ValueError):  # what is no text in UTF-8 is refused in the words of ``RunSpec``
         asked = from_json(
             to_json({"task": task, "method": method, "settings": settings, "seed": seed, "preset": preset})

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from umix.bench.spec.code_in_files import refuse_code
 from umix.data.memory_source import MemorySource
+from umix.data.rows.table_file import table_title
 from umix.errors import UserError, unknown
 from umix.methods.registry import METHODS
 from umix.settings import Settings
@@ -220,7 +221,7 @@ def _parts() -> set[str]:
 
 
 def _stem(task: StudyTask) -> str:
-    return Path(task.name).stem
+    return table_title(Path(task.name))
 
 
 def _with(entry: Any, key: str, value: object) -> Any:

@@ -111,6 +111,34 @@ def by_folder(folder: Path) -> tuple["polars.DataFrame", list[str]]:
     return polars.DataFrame(columns), notes
 
 
+def by_folder_and_table(folder: Path, table: Path, path: str | None) -> tuple["polars.DataFrame", list[str]]:
+    """What ``by_folder`` says of every image, with the columns of ``table``, blank where it has no row, and notes.
+
+    The table names images by their paths or, where it has no path of an image and names differ, by the names of their files.
+    """
+    import polars
+
+    frame, notes = by_folder(folder)
+    rows, column = by_table(folder, table, path)
+    key = rows[column].str.strip_prefix(str(folder.resolve()) + os.sep).str.strip_prefix("./")
+    images, names = frame[PATH], frame[PATH].str.split("/").list.last()
+    if not key.is_in(images.implode()).any() and not names.is_duplicated().any():
+        images = names
+    if not (n_named := int(images.is_in(key.implode()).sum())):
+        raise UserError(
+            f"The column {column!r} of {table.name} must name images below {folder} as in {frame[PATH][0]!r}, but none of its "
+            f"{len(rows)} rows does."
+        )
+    if n_named < len(frame):
+        notes.append(f"{len(frame) - n_named} images have no row in {table.name}, so its columns are blank for them.")
+    if n_named < len(rows):
+        notes.append(f"{len(rows) - n_named} rows of {table.name} name no image in a class folder and are left out.")
+    others = rows.drop({column, *frame.columns} & set(rows.columns))
+    place = polars.DataFrame({"key": key, "row": range(len(rows))})
+    row = polars.DataFrame({"key": images}).join(place, on="key", how="left", maintain_order="left")["row"]
+    return frame.hstack(others[row] if len(others.columns) else others), notes
+
+
 def parts_of(pattern: str) -> list[str]:
     """The names in braces in a pattern of folders; raises where it has none, or one that cannot be the name of a column.
 

@@ -1,7 +1,8 @@
 """A task from a folder of images of one's own.
 
 The class of an image is the folder it lies in (``photos/cat/1.jpg``, or ``photos/train/cat/1.jpg`` where folders called train, val
-and test come first), a part of its folders' names, or a column of a table beside the images. Every image is scaled to a square;
+and test come first), a part of its folders' names, or a column of a table beside the images. A table beside class folders may name
+the groups alone. Every image is scaled to a square;
 grey, palette and CMYK images become RGB, transparent ones lie on white, turned ones are set upright, and of animated ones the first
 frame is taken.
 """
@@ -20,6 +21,7 @@ from umix.data.images.folder_listing import (
     PATH,
     SPLIT,
     by_folder,
+    by_folder_and_table,
     by_pattern,
     by_table,
     find_images,
@@ -57,7 +59,8 @@ class ImageFolder(RowRoles, CheckedSource):
     label: str = Field("", description="column of the class to predict; must be given unless label_from is folder")
     label_from: Literal["folder"] | None = Field(None, description="folder: the class is the folder an image lies in")
     metadata: Path | None = Field(
-        None, description="table of the images; else metadata.csv or metadata.parquet in the folder"
+        None,
+        description="table of the images, of class folders for the groups; else metadata.csv or metadata.parquet in the folder",
     )
     folders: str | None = Field(
         None, description="how the folders of an image name its columns, like {place}/{kind}, instead of a table"
@@ -95,10 +98,9 @@ class ImageFolder(RowRoles, CheckedSource):
                 Setting("label"),
                 ".",
             )
-        for other in ("label", "metadata"):
-            if values.get(other):
-                named = Setting(other, {"label": "COLUMN", "metadata": "FILE"}[other])
-                raise UserError("The class must come from one place: give ", named, " or ", by_folder, ", not both.")
+        if values.get("label"):
+            named = Setting("label", "COLUMN")
+            raise UserError("The class must come from one place: give ", named, " or ", by_folder, ", not both.")
         return {**values, "label": FOLDER}
 
     @property
@@ -120,8 +122,9 @@ class ImageFolder(RowRoles, CheckedSource):
 
     @cached_property
     def table(self) -> Path | None:
-        """The table of the images: the one named or the one in the folder; None where the folders are the classes."""
-        if self.metadata is not None or self.label_from == FOLDER or self.folders is not None:
+        """The table of the images: the one named or the one in the folder; None where folders say all that is asked."""
+        folders_suffice = self.folders is not None or (self.label_from == FOLDER and not self.groups)
+        if self.metadata is not None or folders_suffice:
             return self.metadata
         return table_in(self.path)
 
@@ -189,6 +192,9 @@ class ImageFolder(RowRoles, CheckedSource):
         if self.table is None:
             frame, notes = by_folder(self.path) if self.folders is None else by_pattern(self.path, self.folders)
             return frame, PATH, notes
+        if self.label_from == FOLDER:
+            frame, notes = by_folder_and_table(self.path, self.table, self.path_column)
+            return frame, PATH, notes
         frame, column = by_table(self.path, self.table, self.path_column)
         here = str(self.path.resolve()) + os.sep  # a table may name images by absolute paths
         listed, found = {name.removeprefix(here) for name in frame[column]}, find_images(self.path).names
@@ -197,7 +203,8 @@ class ImageFolder(RowRoles, CheckedSource):
 
     def _roles(self, frame: "polars.DataFrame") -> Self:
         """These settings, with folders called train, val and test as the split where no column is named."""
-        divided = self.table is None and self.split is None and SPLIT in frame.columns
+        by_folders = self.table is None or self.label_from == FOLDER
+        divided = by_folders and self.split is None and SPLIT in frame.columns
         if divided and self.label_from == FOLDER and (self.folds is not None or self.split_by or self.split_by_date):
             raise UserError(
                 f"The folders train and test in {self.title} divide the images already; to divide them otherwise, name their "

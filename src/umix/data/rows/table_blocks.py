@@ -10,12 +10,15 @@ from umix.data.rows.table_file import (
     TEXT_SUFFIXES,
     TYPED_BY,
     as_frame,
+    as_utf8,
     check_distinct,
     check_there,
     check_widths,
     first_row_end,
     header_names,
+    opened,
     readable,
+    table_suffix,
 )
 from umix.errors import UserError
 
@@ -35,12 +38,13 @@ def table_blocks(table: Any, *, texts: Collection[str] = (), copied: str | None 
     written. So is the column ``copied``, but where it holds nothing but whole numbers it is a column of these. Types of the others
     are those of the first rows; a block that contradicts them has types of its own.
     """
-    if isinstance(table, str | Path) and Path(table).suffix.lower() in TEXT_SUFFIXES:
+    if isinstance(table, str | Path) and table_suffix(Path(table)) in TEXT_SUFFIXES:
         check_there(Path(table))
         with readable(table):
-            file = open(table, "rb")  # noqa: SIM115 — closed below
+            file = opened(Path(table))
         with file:
-            yield from _csv_blocks(file, str(table), texts, copied, tabs=Path(table).suffix.lower() == ".tsv")
+            tabs = table_suffix(Path(table)).startswith(".tsv")
+            yield from _csv_blocks(file, str(table), texts, copied, tabs=tabs)
     elif hasattr(table, "read"):
         where = "standard input" if getattr(table, "name", "") == "<stdin>" else "the open file"
         yield from _csv_blocks(table, where, texts, copied)
@@ -53,7 +57,7 @@ def table_blocks(table: Any, *, texts: Collection[str] = (), copied: str | None 
 def _csv_blocks(
     file: IO[Any], where: str, texts: Collection[str], copied: str | None, *, tabs: bool = False
 ) -> "Iterator[polars.DataFrame]":
-    pieces = _whole_rows(file, where)
+    pieces = (as_utf8(rows, where) for rows in _whole_rows(file, where))
     rows = next(pieces, b"").removeprefix(b"\xef\xbb\xbf")
     header = rows[: first_row_end(rows)]
     names, separator = header_names(header, where, tabs=tabs)

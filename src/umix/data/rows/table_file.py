@@ -1,17 +1,20 @@
 """Tables on disk or in memory, read as polars frames; a table that cannot be read raises one sentence."""
 
 import csv
+import gzip
 import hashlib
 import io
 import os
+import warnings
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
-from umix.errors import Setting, UserError
+from umix.errors import Setting, UmixWarning, UserError
 from umix.run_folder import is_run_file
 from umix.store import atomic_write, escape_glob, writable_file
 
@@ -21,18 +24,39 @@ if TYPE_CHECKING:
 #: The suffixes of array files.
 ARRAYS = (".npz", ".npy")
 #: The suffixes of table files.
-SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".arrow", ".feather")
+SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".jsonl", ".ndjson", ".arrow", ".feather", ".xlsx")
 #: The suffixes of tables that are written, and the method of polars that writes them.
 WRITERS = {".parquet": "write_parquet", ".csv": "write_csv", ".jsonl": "write_ndjson", ".arrow": "write_ipc"}
-TEXT_SUFFIXES = (".csv", ".tsv")
+TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 #: How files begin that people take for CSV by mistake, what they are, and what to do.
 _NO_TEXT = {
-    b"\x1f\x8b": ("compressed by gzip", "unpack it first (gunzip -c)"),
-    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it first, or save the sheet as CSV"),
+    b"\x1f\x8b": ("compressed by gzip", "unpack it first (gunzip -c), or name the file so that it ends in .csv.gz"),
+    b"PK\x03\x04": (
+        "a zip archive or a spreadsheet",
+        "unpack it first, or name a spreadsheet so that it ends in .xlsx",
+    ),
     b"PAR1": ("a Parquet file", "name the file so that it ends in .parquet"),
 }
 _LONGEST_HEADER = 2**20  # bytes in which the row of column names ends
 TYPED_BY = 10_000  # rows that decide the columns' types, unless a later row contradicts them
+
+
+def table_suffix(path: Path) -> str:
+    """The end of a file's name that says what it holds, in small letters.
+
+    >>> table_suffix(Path("people.CSV")), table_suffix(Path("my.people.csv.gz"))
+    ('.csv', '.csv.gz')
+    """
+    return "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else [path.suffix]).lower()
+
+
+def table_title(path: Path) -> str:
+    """What people call the table: the name of its file without that end.
+
+    >>> table_title(Path("data/people.csv.gz"))
+    'people'
+    """
+    return path.name[: len(path.name) - len(table_suffix(path))]
 
 
 def content_hash(path: Path) -> str:
@@ -62,10 +86,12 @@ def column_names(path: Path) -> list[str]:
     import polars
 
     check_there(path)
-    if path.suffix.lower() in TEXT_SUFFIXES:
-        return _header(path)[0]
     with readable(path):
-        match path.suffix.lower():
+        match table_suffix(path):
+            case ".csv" | ".tsv" | ".csv.gz" | ".tsv.gz":
+                return _header(path)[0]
+            case ".xlsx":
+                return _read_sheet(path).columns
             case ".parquet":
                 scan = polars.scan_parquet(escape_glob(path))
             case ".jsonl" | ".ndjson":
@@ -81,9 +107,11 @@ def read_table(path: Path) -> "polars.DataFrame":
 
     check_there(path)
     with readable(path):
-        match path.suffix.lower():
-            case ".csv" | ".tsv":
+        match table_suffix(path):
+            case ".csv" | ".tsv" | ".csv.gz" | ".tsv.gz":
                 return _read_text(path)
+            case ".xlsx":
+                return _read_sheet(path)
             case ".parquet":
                 return polars.read_parquet(escape_glob(path))
             case ".jsonl" | ".ndjson":
@@ -155,24 +183,87 @@ def _read_text(path: Path) -> "polars.DataFrame":
 
     names, separator = _header(path)
     check_distinct(path.name, names)
-    source = escape_glob(path)
     try:
-        frame = polars.read_csv(source, separator=separator, infer_schema_length=TYPED_BY)
-    except polars.exceptions.ComputeError:
-        # A later row does not fit the types of the first ones: infer from all rows, which takes longer.
-        with open(path, encoding="utf-8", errors="replace", newline="") as file:
-            check_widths(file, len(names), str(path), separator)
-        frame = polars.read_csv(source, separator=separator, infer_schema_length=None)
+        frame = _read_csv(escape_glob(path), path, len(names), separator)
+    except polars.exceptions.ComputeError as error:
+        if not _is_about_utf8(error):
+            raise
+        with opened(path) as file:
+            frame = _read_csv(as_utf8(file.read(), str(path)), path, len(names), separator)
     if frame.width == len(names):
         frame.columns = names  # polars keeps the doubled quotes of a quoted name
     return frame
 
 
+def _read_csv(source: str | bytes, path: Path, width: int, separator: str) -> "polars.DataFrame":
+    """The rows of ``source``, the file at ``path`` or its content."""
+    import polars
+
+    try:
+        return polars.read_csv(source, separator=separator, infer_schema_length=TYPED_BY)
+    except polars.exceptions.ComputeError as error:
+        if _is_about_utf8(error):
+            raise
+        # A later row does not fit the types of the first ones: infer from all rows, which takes longer.
+        with io.TextIOWrapper(opened(path), "utf-8", "replace", newline="") as file:
+            check_widths(file, width, str(path), separator)
+        return polars.read_csv(source, separator=separator, infer_schema_length=None)
+
+
+def _read_sheet(path: Path) -> "polars.DataFrame":
+    """The first sheet of a spreadsheet."""
+    import polars
+
+    try:
+        import fastexcel
+    except ImportError:
+        raise UserError(
+            f"{path} is read by fastexcel, which is not installed: pip install 'umix[excel]', or save the sheet as CSV."
+        ) from None
+    try:
+        return polars.read_excel(path, infer_schema_length=None)
+    except fastexcel.FastExcelError as error:
+        raise _unreadable(str(path), "xlsx", error) from None
+
+
+def opened(path: Path) -> IO[bytes]:
+    """The file of a text table, open to be read; one that is compressed by gzip is unpacked meanwhile."""
+    if path.suffix.lower() == ".gz":
+        return cast(IO[bytes], gzip.open(path, "rb"))
+    return open(path, "rb")
+
+
+def as_utf8(content: bytes, where: str) -> bytes:
+    """``content`` in UTF-8; what is not so already is taken for Windows-1252, which has the letters of Latin-1, with a warning.
+
+    Raises UserError where it is no such text either: UTF-16, or no text at all.
+    """
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        _check_text(content, where)
+        if b"\0" in content:
+            raise _no_utf8(where) from None
+        text = content.decode("cp1252", errors="replace")
+        read_as = "was read as Windows-1252 (Latin-1); if its letters look wrong, save it again as UTF-8."
+        # Always said from this line, so that Python shows it once however often the file is read.
+        warnings.warn(f"{_capital(where)} is no text in UTF-8 and {read_as}", UmixWarning, stacklevel=1)
+        return text.encode()
+    return content
+
+
+def _check_text(begin: bytes, where: str) -> None:
+    """Raise where a file begins like one of another format."""
+    for begins, (kind, fix) in _NO_TEXT.items():
+        if begin.startswith(begins):
+            raise UserError(f"{_capital(where)} must be a table in plain text, but it is {kind}; {fix}.")
+
+
 def _header(path: Path) -> tuple[list[str], str]:
     """The column names of a text table and what separates them."""
-    with open(path, "rb") as file:
+    with opened(path) as file:
         begin = file.read(_LONGEST_HEADER)
-    return header_names(begin[: first_row_end(begin)], str(path), tabs=path.suffix.lower() == ".tsv")
+    return header_names(begin[: first_row_end(begin)], str(path), tabs=table_suffix(path).startswith(".tsv"))
 
 
 def first_row_end(data: bytes) -> int:
@@ -188,13 +279,8 @@ def first_row_end(data: bytes) -> int:
 
 def header_names(header: bytes, where: str, *, tabs: bool = False) -> tuple[list[str], str]:
     """The column names in the first row of a text table and what separates them."""
-    for begins, (kind, fix) in _NO_TEXT.items():
-        if header.startswith(begins):
-            raise UserError(f"{_capital(where)} must be a table in plain text, but it is {kind}; {fix}.")
-    try:
-        text = header.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _unreadable(where, "csv", error) from None
+    _check_text(header, where)
+    text = as_utf8(header, where).decode("utf-8-sig")
     if "\0" in text:  # UTF-16 without a mark
         raise _no_utf8(where)
     separator = "\t" if tabs else max(",;\t|", key=text.partition("\n")[0].count)
@@ -237,12 +323,12 @@ def readable(where: Path | str, kind: str = "") -> Iterator[None]:
 
     try:
         yield
-    except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError) as error:
-        raise _unreadable(str(where), kind or Path(where).suffix[1:], error) from None
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError, EOFError, zlib.error) as error:
+        raise _unreadable(str(where), kind or table_suffix(Path(where))[1:], error) from None
 
 
 def check_there(path: Path) -> None:
-    if path.suffix.lower() not in SUFFIXES:
+    if table_suffix(path) not in SUFFIXES:
         raise UserError(f"A table must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}.")
     check_file(path)
 
@@ -255,7 +341,7 @@ def check_file(path: Path) -> None:
 
 def check_data_file(name: str) -> None:
     """Raise where ``name`` ends like a table or an array file and there is none, before anything is imported to read it."""
-    if Path(name).suffix.lower() in (*SUFFIXES, *ARRAYS):
+    if table_suffix(Path(name)) in (*SUFFIXES, *ARRAYS):
         check_file(Path(name))
 
 
@@ -269,9 +355,13 @@ def check_distinct(where: str, names: list[str]) -> None:
 
 def _unreadable(where: str, kind: str, error: BaseException) -> UserError:
     reason = " ".join(str(error).split("\n")[0].split())
-    if "utf-8" in reason.lower() or "utf8" in reason.lower():
+    if _is_about_utf8(error):
         return _no_utf8(where)
     return UserError(f"{_capital(where)} must be a whole {kind} table, but it cannot be read ({reason.rstrip('.')}).")
+
+
+def _is_about_utf8(error: BaseException) -> bool:
+    return any(name in str(error).lower() for name in ("utf-8", "utf8"))
 
 
 def _no_utf8(where: str) -> UserError:

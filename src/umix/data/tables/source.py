@@ -20,7 +20,7 @@ from umix.data.checks.column_findings import constant_columns, identifiers
 from umix.data.rows.column_kinds import read_commas
 from umix.data.rows.known_rows import check_roles, known_rows, small_group_notes
 from umix.data.rows.row_roles import RowRoles, require_label
-from umix.data.rows.table_file import as_frame, category_columns, content_hash, read_table
+from umix.data.rows.table_file import as_frame, category_columns, content_hash, read_table, table_title
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.task import Task, TaskSource
 from umix.errors import UserError, unknown
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @final
 class TableSource(RowRoles, TaskSource):
-    """A table of your own (CSV, TSV, Parquet, JSON lines, Arrow): which column is what, and how it is divided."""
+    """A table of your own (CSV, TSV, Parquet, JSON lines, Arrow, Excel): which column is what, and how it is divided."""
 
     name: ClassVar[str] = "table"
 
@@ -44,7 +44,7 @@ class TableSource(RowRoles, TaskSource):
 
     @property
     def title(self) -> str:
-        return self.path.stem
+        return table_title(self.path)
 
     @cached_property
     def content(self) -> str:

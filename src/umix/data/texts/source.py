@@ -9,7 +9,7 @@ from pydantic import Field, field_serializer
 from umix.data.rows.known_rows import check_roles, known_rows, small_group_notes
 from umix.data.rows.reader import NoteSum
 from umix.data.rows.row_roles import RowRoles, require_label
-from umix.data.rows.table_file import as_frame, content_hash
+from umix.data.rows.table_file import as_frame, content_hash, table_title
 from umix.data.task import Task, TaskSource
 from umix.data.texts.text_reader import read_texts, text_inputs
 from umix.data.texts.tokenizer import tokenizer_hash, tokenizer_of
@@ -43,7 +43,7 @@ class TextSource(RowRoles, TaskSource):
 
     @property
     def title(self) -> str:
-        return self.path.stem
+        return table_title(self.path)
 
     @cached_property
     def content(self) -> str:

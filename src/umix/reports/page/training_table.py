@@ -9,7 +9,7 @@ import numpy as np
 
 from umix.bench.runs.record import RunRecord
 from umix.data.rows.column_kinds import is_plain, read_commas
-from umix.data.rows.table_file import SUFFIXES, content_hash, read_table
+from umix.data.rows.table_file import SUFFIXES, content_hash, read_table, table_suffix
 from umix.errors import Setting, UserError, unknown
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def table_of(record: RunRecord, row: np.ndarray) -> "polars.DataFrame | None":
     path = Path(record.task)
     named = task.get("rows") and path.with_name(task["rows"])  # arrays: labels and groups are in a table beside them
     table = Path(named) if named else path
-    if table.suffix.lower() not in SUFFIXES:
+    if table_suffix(table) not in SUFFIXES:
         return None
     if not table.exists():
         raise UserError(f"{table} is not there any more.")
