@@ -48,13 +48,11 @@ def predict(
     """Write the predicted label and the probability of every class for each example in NEW, and its id where RUN has one."""
     from umix.bench.runs.record import load_run
     from umix.data.rows.table_file import check_data_file
-    from umix.reports.sentences import fold_words
 
     if output == _PIPE and as_json:
         raise UserError("--json must be given with an output file, but the predictions go to standard output.")
     record = load_run(run)
     check_data_file(str(new))
-    _print_notes([words] if (words := fold_words(record)) else [])
     if output == _PIPE:
         _stream(record, new, select, threshold, quiet=quiet, trust_code=trust_code)
         return
@@ -128,8 +126,9 @@ def _opened(new: Path) -> Path | IO[bytes]:
 
 
 def _print_notes(record: "RunRecord", summary: "Summary", notes: Sequence[str]) -> None:
-    """Print what is to be known of the new data, and why probabilities are not calibrated where they are not."""
-    from umix.reports.sentences import calibration_words
+    """Print what is to be known of the model and the new data, and why probabilities are not calibrated where they are not."""
+    from umix.reports.sentences import calibration_words, fold_words
 
-    for note in [*notes, *([] if summary.calibrated else [calibration_words(record, summary)])]:
+    calibration = "" if summary.calibrated else calibration_words(record, summary)
+    for note in filter(None, [fold_words(record), *notes, calibration]):
         ERR.print(f"note: {one_line(note)}", highlight=False, markup=False, soft_wrap=True)
