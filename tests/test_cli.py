@@ -129,6 +129,7 @@ def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -
         (["run", "four_moon", "umix"], "did you mean 'four_moons'?"),
         (["run", "four_moons", "umx"], "did you mean 'umix'?"),
         (["run", "four_moons", "umix", "--set", "etta=3"], "did you mean 'eta'?"),
+        (["run", "four_moons", "--target", "70"], "--target must be a rate in (0, 1], got 70; 0.7 is 70 %."),
         (["run", "four_moons", "--time", "-1"], "--time must be a number of seconds above 0, got -1."),
         (["run", "four_moons", "--time", "nan"], "--time must be a number of seconds above 0, got nan."),
         (["run", "four_moons", "erm", "--use-groups", "none"], 'Choose from: "test", "val", "train".'),
@@ -223,6 +224,8 @@ def test_a_table_is_trained_on_and_new_rows_are_predicted(
         "output": str(output),
         "notes": [],
         "labels": {name: (table["label"] == name).sum() for name in ("high", "low")},
+        "threshold": 0.5,
+        "calibrated": False,
     }
 
 

@@ -150,8 +150,9 @@ def test_wrong_input_is_one_sentence_and_exit_code_two(
             ["-f", "csv", "--groups"],
             "--groups must be shown without the format csv",
         ),
-        (["--metric", "accuracy", "--groups"], "--groups must be shown without --metric"),
-        (["--metric", "accuracy", "-f", "json"], "--metric must be shown without the format json"),
+        (["--target", "0.7", "--select", "all"], "--target must be shown without --select all"),
+        (["--target", "70"], "--target must be a rate in (0, 1], got 70; 0.7 is 70 %"),
+        (["--metric", "cost"], "as in cost:FN=5,FP=1"),
         (["--select", "all", "-f", "csv"], "--select all must be shown without the format csv"),
     ],
 )
@@ -197,3 +198,20 @@ def test_a_table_never_takes_the_place_of_a_record(folder: Path, capsys: pytest.
     assert main(["table", str(folder), "-o", str(record)]) == 2
     assert "--output must be no file of a run" in capsys.readouterr().err
     assert record.read_bytes() == before
+
+
+def test_a_target_is_said_by_run_table_and_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs, page = tmp_path / "runs", tmp_path / "page.html"
+    fast = [f"--set={setting}" for setting in ("epochs=2", "hidden=[4]", "sizes=[10,60,10,60]", "eval_size=40")]
+    shown = output(capsys, "run", "four_moons", "erm", *fast, "--quiet", "--out", runs, "--target", "0.999")
+    assert "Target 99.9 % in every group: missed in " in shown
+    said = json.loads(output(capsys, "run", "four_moons", "erm", *fast, "--out", runs, "--target", "0.01", "--json"))
+    assert said["target"] == {"target": 0.01, "met": True, "missed": {}}
+    assert "four_moons: target 99.9 % in every group" in output(capsys, "table", runs, "--target", "0.999")
+    rows = json.loads(output(capsys, "table", runs, "--metric", "macro_f1", "-f", "json"))["rows"]
+    assert {row["group"] for row in rows} >= {"all"}
+    assert "macro_f1 of the groups" in output(capsys, "table", runs, "--metric", "macro_f1", "--groups")
+    output(capsys, "report", runs, "--output", page, "--target", "0.999")
+    html = page.read_text(encoding="utf-8")
+    assert "Target 99.9 % in every group: missed in " in html
+    assert "calibration error, before" in html

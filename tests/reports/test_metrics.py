@@ -1,8 +1,6 @@
 """Metrics by group against scikit-learn and fairlearn."""
 
 import math
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas
@@ -18,16 +16,20 @@ from fairlearn.metrics import (
 from sklearn.metrics import (
     accuracy_score,
     auc,
+    average_precision_score,
+    balanced_accuracy_score,
     brier_score_loss,
+    confusion_matrix,
+    f1_score,
+    log_loss,
     precision_score,
     recall_score,
     roc_auc_score,
 )
 
-from umix.bench.runs.record import RunRecord
 from umix.core.statistics import wilson
 from umix.errors import UserError
-from umix.reports.metrics import Metric, by_group, calibration, difference, metric_tables, roc
+from umix.reports.metrics import Metric, by_group, calibration, difference, measure, roc
 
 CLASSES = ["no", "yes"]
 
@@ -50,6 +52,12 @@ def frame() -> polars.DataFrame:
     )
 
 
+def cost_by_hand(y: np.ndarray, q: np.ndarray, *, positive: str, missed: float, false: float) -> float:
+    """The mean cost by scikit-learn's confusion matrix."""
+    (_, fp), (fn, _) = confusion_matrix(y == positive, q == positive, labels=[False, True])
+    return float((missed * fn + false * fp) / len(y))
+
+
 @pytest.mark.parametrize(
     ("name", "reference"),
     [
@@ -59,9 +67,15 @@ def frame() -> polars.DataFrame:
         ("precision:yes", lambda y, q: precision_score(y, q, pos_label="yes")),
         ("false_positive_rate:yes", lambda y, q: false_positive_rate(y, q, pos_label="yes")),
         ("selection_rate:yes", lambda y, q: selection_rate(y, q, pos_label="yes")),
+        ("balanced_accuracy", balanced_accuracy_score),
+        ("f1:yes", lambda y, q: f1_score(y, q, pos_label="yes")),
+        ("f1:no", lambda y, q: f1_score(y, q, pos_label="no")),
+        ("macro_f1", lambda y, q: f1_score(y, q, average="macro")),
+        ("cost:FN=5,FP=1", lambda y, q: cost_by_hand(y, q, positive="yes", missed=5, false=1)),
+        ("cost:no:FN=0.5,FP=2", lambda y, q: cost_by_hand(y, q, positive="no", missed=0.5, false=2)),
     ],
 )
-def test_shares_are_those_of_scikit_learn_and_fairlearn_in_every_group(frame, name, reference):
+def test_counted_metrics_are_those_of_scikit_learn_and_fairlearn_in_every_group(frame, name, reference):
     expected = MetricFrame(
         metrics=reference,
         y_true=frame["label"].to_numpy(),
@@ -81,6 +95,13 @@ def test_scores_are_those_of_scikit_learn(frame):
     women = frame["sex"].to_numpy() == "f"
     assert auroc["f"].value == pytest.approx(roc_auc_score(y[women], p[women]))
     assert auroc["f"].interval.low < auroc["f"].value < auroc["f"].interval.high
+    precision = by_group(frame, Metric.parse("average_precision", CLASSES), CLASSES, ["sex"], draws=40)
+    assert precision["f"].value == pytest.approx(average_precision_score(y[women], p[women]))
+    assert precision["f"].interval.low < precision["f"].value < precision["f"].interval.high
+    inner = frame.filter(polars.col("p_yes").is_between(0.001, 0.999))
+    loss = by_group(inner, Metric.parse("log_loss", CLASSES), CLASSES, ["sex"])
+    given = inner.select("p_no", "p_yes").to_numpy()
+    assert loss[""].value == pytest.approx(log_loss(inner["label"], given, labels=CLASSES), rel=1e-5)
     brier = by_group(frame, Metric.parse("brier", CLASSES), CLASSES, [])[""]
     assert brier.value == pytest.approx(brier_score_loss(y, p), abs=1e-6)
 
@@ -112,6 +133,20 @@ def test_the_calibration_error_is_that_of_ten_bins_by_hand():
     assert found.value == pytest.approx((2 * abs(0.5 - 0.95) + 2 * abs(1 - 0.55)) / 4, abs=1e-6)
 
 
+def test_the_calibration_error_of_two_classes_sees_errors_that_cancel_in_the_confidence():
+    p = np.repeat([0.25, 0.75], 100)
+    y = np.concatenate([np.arange(100) < 5, np.arange(100) < 55])  # 5 and 55 of 100: both are 20 too high
+    frame = polars.DataFrame(
+        {"label": np.where(y, "yes", "no"), "prediction": ["yes"] * 200, "p_no": 1 - p, "p_yes": p}
+    )
+    error = Metric.parse("calibration_error", CLASSES)
+    assert by_group(frame, error, CLASSES, [])[""].value == pytest.approx(0.2)
+    swapped = polars.DataFrame({"label": frame["label"], "prediction": ["yes"] * 200, "p_yes": p, "p_no": 1 - p})
+    assert by_group(swapped, error, CLASSES, [])[""].value == pytest.approx(0.2)
+    three = frame.with_columns(p_maybe=polars.lit(0.0))
+    assert by_group(three, error, [*CLASSES, "maybe"], [])[""].value == pytest.approx(0, abs=1e-9)  # (95 + 55) / 200
+
+
 def test_differences_are_those_of_fairlearn(frame):
     y, q = (frame[name].to_numpy() == "yes" for name in ("label", "prediction"))
     sex = frame["sex"].to_numpy()
@@ -119,6 +154,46 @@ def test_differences_are_those_of_fairlearn(frame):
     assert parity == pytest.approx(demographic_parity_difference(y, q, sensitive_features=sex))
     odds = difference(frame, Metric.parse("equalized_odds_difference", CLASSES), CLASSES, ["sex"], min_group=1)
     assert odds == pytest.approx(equalized_odds_difference(y, q, sensitive_features=sex))
+
+
+def test_metrics_of_three_classes_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y, q = rng.choice(["a", "b", "c"], size=(2, 300), p=[0.6, 0.3, 0.1])
+    p = rng.dirichlet([1, 1, 1], size=300)
+    columns = {"label": y, "prediction": q} | {f"p_{name}": p[:, k] for k, name in enumerate("abc")}
+    frame, classes = polars.DataFrame(columns), ["a", "b", "c"]
+    found = {
+        name: by_group(frame, Metric.parse(name, classes), classes, [], draws=0)[""].value
+        for name in ("balanced_accuracy", "macro_f1", "f1:b", "log_loss", "average_precision:c", "cost:b:FN=2,FP=1")
+    }
+    assert found == {
+        "balanced_accuracy": pytest.approx(balanced_accuracy_score(y, q)),
+        "macro_f1": pytest.approx(f1_score(y, q, average="macro")),
+        "f1:b": pytest.approx(f1_score(y == "b", q == "b")),
+        "log_loss": pytest.approx(log_loss(y, p, labels=classes)),
+        "average_precision:c": pytest.approx(average_precision_score(y == "c", p[:, 2])),
+        "cost:b:FN=2,FP=1": pytest.approx(cost_by_hand(y, q, positive="b", missed=2, false=1)),
+    }
+
+
+def test_a_class_that_neither_occurs_nor_is_predicted_takes_no_part():
+    frame = polars.DataFrame({"label": ["a", "a", "b"], "prediction": ["a", "b", "b"]})
+    classes = ["a", "b", "c"]
+    assert by_group(frame, Metric("macro_f1"), classes, [])[""].value == pytest.approx(2 / 3)
+    assert math.isnan(by_group(frame, Metric("f1", "c"), classes, [])[""].value)
+    assert by_group(frame, Metric("cost", "c", (1, 1)), classes, [])[""].value == 0
+
+
+def test_the_interval_of_a_counted_metric_covers_as_often_as_it_says():
+    """The accuracy of 200 examples, of which it is known: balanced accuracy of equally large classes is the accuracy."""
+    rng, covered = np.random.default_rng(0), 0
+    y = np.repeat(["no", "yes"], 100)
+    for _ in range(200):
+        wrong = rng.random(200) < 0.2
+        q = np.where(wrong, np.where(y == "no", "yes", "no"), y)
+        low, high = (getattr(measure(Metric("balanced_accuracy"), y, q, {}).interval, end) for end in ("low", "high"))
+        covered += low <= 0.8 <= high
+    assert 0.9 <= covered / 200 <= 0.99
 
 
 def test_groups_that_are_too_small_make_no_difference(frame):
@@ -144,6 +219,13 @@ def test_a_share_has_wilsons_interval_and_an_empty_one_none(frame):
         ("recal:yes", "did you mean 'recall'"),
         ("recall:maybe", "Unknown class of the metric recall 'maybe'"),
         ("accuracy:yes", "must be given without a class"),
+        ("macro_f1:yes", "must be given without a class"),
+        ("cost", "as in cost:FN=5,FP=1, got ''"),
+        ("cost:FN=5", "as in cost:FN=5,FP=1, got 'FN=5'"),
+        ("cost:FN=-1,FP=1", "numbers of at least 0"),
+        ("cost:FN=a,FP=1", "numbers of at least 0"),
+        ("cost:FN=1,FP=1,TN=2", "numbers of at least 0"),
+        ("cost:maybe:FN=1,FP=1", "Unknown class of the metric cost 'maybe'"),
     ],
 )
 def test_wrong_metrics_are_one_sentence(text, message):
@@ -176,16 +258,3 @@ def test_the_frame_of_a_result_goes_to_fairlearn_as_it_is():
     assert by_sex.by_group["f"] == pytest.approx(rates.filter(polars.col("group") == "f")["value"][0])
     assert accuracy_score(held_out["label"], held_out["prediction"]) == pytest.approx(result.summary().average)
     assert isinstance(pandas.DataFrame(held_out.to_dict(as_series=False)), pandas.DataFrame)
-
-
-def test_intervals_that_the_table_does_not_print_are_not_drawn(
-    study: Callable[..., list[RunRecord]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs = {"toy": {"erm": [record for record in study(tmp_path) if record.method == "erm"]}}
-    expected = metric_tables(runs, "brier")
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("a bootstrap interval was drawn")
-
-    monkeypatch.setattr("umix.reports.metrics.stream", refuse)
-    assert metric_tables(runs, "brier") == expected

@@ -12,6 +12,7 @@ from umix.reports.arrange import Gathered, arrange, gather, threshold_rows
 from umix.reports.charts.figure import write_figures
 from umix.reports.page.page import page
 from umix.reports.page.section import sections
+from umix.reports.target import known_target
 from umix.store import atomic_write
 
 Figures = Literal["pdf", "svg", "png"]
@@ -33,6 +34,7 @@ def report(
     threshold: Threshold | None = None,
     baseline: str | None = None,
     figures: Figures | None = None,
+    target: float | None = None,
 ) -> Path:
     """Write one HTML page about ``runs`` and return its path.
 
@@ -43,6 +45,7 @@ def report(
         threshold: ``tuned`` or ``off``; by default as each run was told.
         baseline: the method to compare with, as the tables name it.
         figures: also write every figure in this format, into a folder beside the page.
+        target: what every group should reach, 0.7 for 70 %; the page says who does.
 
     """
     if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
@@ -57,7 +60,7 @@ def report(
         raise unknown("baseline", baseline, labels)
     for message in gathered.skipped:
         warnings.warn(f"left out: {message}", UmixWarning, stacklevel=2)
-    tasks = sections(rows, select=select, baseline=baseline)
+    tasks = sections(rows, select=select, baseline=baseline, target=None if target is None else known_target(target))
     title = ", ".join(section.task for section in tasks[:4]) + (", …" if len(tasks) > 4 else "")
     atomic_write(path, page(gathered, tasks, title=title).encode())
     if figures is not None:

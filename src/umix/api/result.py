@@ -30,11 +30,12 @@ from umix.errors import UmixWarning, UserError, unknown
 from umix.exports.exported import Format
 from umix.models.model import Model
 from umix.reports.arrange import Gathered, arrange
-from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
+from umix.reports.metrics import CALIBRATED, DIFFERENCES, Metric, by_group, difference, uncalibrated
 from umix.reports.page.training_table import with_id
 from umix.reports.sentences import calibration_words, choice_words, fold_words, pooled_words, threshold_words
 from umix.reports.tables.run_table import fold_table, result_table, run_table
 from umix.reports.tables.text_table import terminal
+from umix.reports.target import TargetCheck, check_target
 from umix.terminal import as_html, as_text
 from umix.training.progress import Progress
 
@@ -223,8 +224,10 @@ class RunResult:
     def metrics(self, *names: str, by: str | Sequence[str] | None = None, split: str = "test") -> "polars.DataFrame":
         """Metrics by group: one row per metric and group, the first of each over all examples.
 
-        ``names`` are accuracy, brier and calibration_error, or of a class, as ``recall:yes``, recall, false_positive_rate,
-        precision, selection_rate and auroc. ``by`` are group columns; by default all of them.
+        ``names`` are accuracy, balanced_accuracy, macro_f1, log_loss, brier and calibration_error, or of a class, as
+        ``recall:yes``, recall, precision, f1, false_positive_rate, selection_rate, auroc, average_precision, or costs of mistakes,
+        as ``cost:FN=5,FP=1``. ``by`` are group columns; by default all of them. ``before_calibration`` is the value with the
+        probabilities that the model gives by itself, for metrics that calibration changes.
         """
         import polars
 
@@ -234,19 +237,29 @@ class RunResult:
             if name not in known:
                 raise unknown("group column of this run", name, known)
         frame, classes, columns = self.frame(split), self.record.classes, [group_column(name) for name in chosen]
-        rows = []
+        raw = uncalibrated(self.record, frame)
+        rows: list[tuple[Any, ...]] = []
         for text in names or ("accuracy",):
             if not isinstance(text, str):
                 raise UserError(f"metrics must be given names such as 'recall:yes', one by one, got {text!r}.")
             metric = Metric.parse(text, classes)
             if metric.name in DIFFERENCES:
                 value = difference(frame, metric, classes, columns, min_group=self.record.min_group)
-                rows.append((str(metric), "all", value, math.nan, math.nan, len(frame)))
+                rows.append((str(metric), "all", value, math.nan, math.nan, len(frame), None))
                 continue
+            before = {}
+            if raw is not None and metric.name in CALIBRATED:
+                before = by_group(raw, metric, classes, columns, draws=0)
             for group, measured in by_group(frame, metric, classes, columns).items():
                 low, high = measured.interval.low, measured.interval.high
-                rows.append((str(metric), group or "all", measured.value, low, high, measured.size))
-        return polars.DataFrame(rows, schema=["metric", "group", "value", "low", "high", "n"], orient="row")
+                earlier = before[group].value if before else None
+                rows.append((str(metric), group or "all", measured.value, low, high, measured.size, earlier))
+        schema = ["metric", "group", "value", "low", "high", "n", "before_calibration"]
+        return polars.DataFrame(rows, schema=schema, orient="row", infer_schema_length=None)
+
+    def target(self, target: float, *, select: str | None = None, threshold: Threshold | None = None) -> TargetCheck:
+        """Whether every judged group reaches ``target`` on test, 0.7 for 70 %: ``met``, and by how much it is ``missed`` where."""
+        return check_target(self.record, self.summary(select, threshold), target)
 
     def gathered(self) -> tuple[Gathered, Path]:
         """This run as a page takes it, and its folder."""

@@ -27,7 +27,7 @@ _SAME = {
     "allow_subset", "baseline", "budget", "cache", "choices", "cpus", "threshold", "devices", "drop", "folders",
     "folds", "format", "freeze", "gpus", "groups", "id", "label", "label_from", "license", "log", "metadata", "min_group",
     "mlflow_uri", "name", "net", "nodes", "out", "output", "range", "root", "rows", "seeds", "select",
-    "skip_impossible", "split", "split_by", "split_by_date", "storage", "text", "threads", "trials",
+    "skip_impossible", "split", "split_by", "split_by_date", "storage", "target", "text", "threads", "trials",
     "trust_code", "tune", "use_groups", "weight", "workers", "x",
 }  # fmt: skip
 

@@ -40,6 +40,9 @@ def report(
     select: Select = None,
     threshold: ReadThreshold = None,
     baseline: Annotated[str | None, Parameter(help="Method to compare with, as the table names it.")] = None,
+    target: Annotated[
+        float | None, Parameter(help="What every group should reach on test: 0.7 is 70 %. The page says who does.")
+    ] = None,
     root: Root = None,
     quiet: Quiet = False,
 ) -> None:
@@ -48,13 +51,15 @@ def report(
     from umix.api.report import report as write_report
 
     if paper:
-        if output or open_ or select or threshold or baseline:
+        if output or open_ or select or threshold or baseline or target:
             raise UserError("--paper must go with DIRECTORY, --figures, --root and --quiet alone: it makes no page.")
         _paper_figures(directory, figures or "pdf", root, quiet=quiet)
         return
     if root is not None:
         raise UserError("--root must go with --paper: a page is made of runs that are finished.")
-    path = write_report(directory, output, select=select, threshold=threshold, baseline=baseline, figures=figures)
+    path = write_report(
+        directory, output, select=select, threshold=threshold, baseline=baseline, figures=figures, target=target
+    )
     if figures:
         ERR.print(f"Figures: {figures_folder(path)}", highlight=False, markup=False, soft_wrap=True)
     OUT.print(f"Report: {path}", highlight=False, markup=False, soft_wrap=True)

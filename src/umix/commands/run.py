@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from umix.bench.runs.record import RunRecord
     from umix.bench.runs.summary import Summary
     from umix.bench.spec.run_spec import RunSpec
+    from umix.reports.target import TargetCheck
 
 
 def run(
@@ -57,6 +58,10 @@ def run(
             help="How far a choice (METHOD best, eta=auto) may lower average validation accuracy below ERM's: 0.02 is two points. "
             "Default: any."
         ),
+    ] = None,
+    target: Annotated[
+        float | None,
+        Parameter(help="What every group should reach on test: 0.7 is 70 %. Says whether it does; changes no number."),
     ] = None,
     trials: Annotated[int | None, Parameter(help="With METHOD best: most candidates to try.")] = None,
     time: Annotated[
@@ -89,6 +94,10 @@ def run(
 
     if select is not None:
         known_rule(select)
+    if target is not None:
+        from umix.reports.target import known_target
+
+        known_target(target)
     data, where, settings = data or DataFlags(), where or DeviceFlags(), parse_settings(set_)
     settings |= (
         data.settings()
@@ -115,9 +124,14 @@ def run(
     rule = select if select is None or all(one.has(select) for one in ordinary) else None
     summary, compared = pooled_summary(records, select), pooled_summary(ordinary, rule, "off") if ordinary else None
     if as_json:
-        print_json(_json(records, summary, ordinary, compared, select))
+        shown = _json(records, summary, ordinary, compared, select)
+        if target is not None:
+            shown["target"] = _target(records[0], summary, target).as_json()
+        print_json(shown)
         return
     _print_result(records, summary, ordinary, compared, verbose=verbose)
+    if target is not None:
+        _print(str(_target(records[0], summary, target)))
     saved = records[0].directory if folds is None else f"{records[0].directory.parent}, a folder for each fold"
     _print(f"Took {duration(perf_counter() - start)}. Saved in {saved}")
     _print(f"Next: {_next(records[0])}")
@@ -185,6 +199,12 @@ def _ordinary_json(record: "RunRecord | None", summary: "Summary | None") -> dic
     if record is None or summary is None:
         return None
     return {"directory": str(record.directory), "key": record.key, "summary": summary.model_dump(mode="json")}
+
+
+def _target(record: "RunRecord", summary: "Summary", target: float) -> "TargetCheck":
+    from umix.reports.target import check_target
+
+    return check_target(record, summary, target)
 
 
 def _print(words: str) -> None:

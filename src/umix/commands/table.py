@@ -47,9 +47,14 @@ def table(
     metric: Annotated[
         str | None,
         Parameter(
-            help="Another metric than accuracy, by group: recall:CLASS, false_positive_rate:CLASS, precision:CLASS, "
-            "selection_rate:CLASS, auroc:CLASS, brier, calibration_error, demographic_parity_difference, equalized_odds_difference."
+            help="Another metric than accuracy, by group: balanced_accuracy, macro_f1, log_loss, brier, calibration_error; of a "
+            "class, as NAME:CLASS, recall, precision, f1, false_positive_rate, selection_rate, auroc, average_precision; "
+            "cost:FN=5,FP=1; demographic_parity_difference, equalized_odds_difference."
         ),
+    ] = None,
+    target: Annotated[
+        float | None,
+        Parameter(help="What every group should reach: 0.7 is 70 %. Says who does, and by how much others miss it."),
     ] = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Write to this file.")] = None,
 ) -> None:
@@ -57,10 +62,11 @@ def table(
     from umix.bench.runs.record import known_rule
     from umix.reports.arrange import arrange, threshold_rows
     from umix.reports.comparison import compare
-    from umix.reports.metrics import metric_tables
     from umix.reports.regret import as_json as rules_json
     from umix.reports.regret import outcomes, regret_tables
     from umix.reports.tables.comparison_tables import as_csv, as_json, comparison_tables, paper_table, rules_tables
+    from umix.reports.tables.metric_tables import metric_csv, metric_json, metric_tables
+    from umix.reports.target import known_target, target_table
     from umix.run_folder import is_run_file
     from umix.store import atomic_write
 
@@ -69,8 +75,9 @@ def table(
         raise UserError(f"--output must be no file of a run, got {str(output)!r}; choose another name.")
     in_form = f"the format {form}"
     for flag, is_set, others in (
-        ("--groups", groups, {"--metric": metric, in_form: form in ("csv", "latex")}),
-        ("--metric", metric, {"--select": select, "--published": published, in_form: form in ("csv", "json")}),
+        ("--groups", groups, {in_form: form in ("csv", "latex") and metric is None}),
+        ("--metric", metric, {"--select": select, "--published": published}),
+        ("--target", target is not None, {f"--select {_ALL}": select == _ALL, in_form: form in ("csv", "json")}),
         ("--published", published, {"--threshold tuned": threshold == "tuned"}),
         (
             f"--select {_ALL}",
@@ -80,6 +87,8 @@ def table(
     ):
         for other in [name for name, value in others.items() if is_set and value]:
             raise UserError(f"{flag} must be shown without {other}; leave one out.")
+    if target is not None and metric is None:
+        known_target(target)
     how = "off" if published else threshold
     console = OUT if output is None else Console(width=_WIDTH, color_system=None)
     runs = arrange([record.by_raw_rates() for record in load(directory)] if published else load(directory))
@@ -92,7 +101,11 @@ def table(
             else _text(form, console, regret_tables(by_rule, without_groups=without))
         )
     elif metric is not None:
-        text = _text(form, console, metric_tables(threshold_rows(runs, threshold=how), metric))
+        rows = threshold_rows(runs, threshold=how)
+        if form in ("csv", "json"):  # always with all groups
+            text = (metric_csv if form == "csv" else metric_json)(rows, metric)
+        else:
+            text = _text(form, console, metric_tables(rows, metric, groups=groups, target=target))
     else:
         rules: list[str | None] = [*select.split(",")] if select else [None]
         for rule in rules:
@@ -113,6 +126,12 @@ def table(
             text = _text(form, console, [paper_table(first, with_published=published)])
         else:
             text = _text(form, console, comparison_tables(first, with_published=published, groups=groups))
+    if target is not None and metric is None:
+        chosen = select.split(",")[0] if select else None
+        by_target = threshold_rows(runs, select=chosen, threshold=how)
+        text += _text(
+            form, console, [target_table(task, one, target, select=chosen) for task, one in by_target.items()]
+        )
     if output is None:
         write_out(text)
         return

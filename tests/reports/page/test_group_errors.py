@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.metrics import confusion_matrix
+from scipy.special import softmax
+from sklearn.metrics import confusion_matrix, log_loss
 
 from umix.bench.runs.record import RunRecord
 from umix.reports.page.group_errors import group_errors
@@ -43,6 +44,33 @@ def run(record: Make) -> Callable[..., RunRecord]:
         return record(0, [1] * len(parts), **values)
 
     return make
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_metrics_of_every_group_are_before_and_after_calibration(run: Callable[..., RunRecord], classes: int) -> None:
+    held_out, threshold = predictions(classes), 0.5 if classes == 2 else None
+    plain = group_errors(run(classes), held_out, threshold=threshold)
+    assert plain is not None
+    assert plain.metrics is not None
+    assert not any("before" in name for name in plain.metrics.header)
+    halved = run(classes, calibrations={0: [0.5, *[0.0] * classes]})
+    found = group_errors(halved, held_out, threshold=threshold)
+    assert found is not None
+    assert found.metrics is not None
+    header = found.metrics.header
+    assert header[2:4] == ["balanced accuracy", "f1:c1" if classes == 2 else "macro f1"]
+    assert [name for name in header if "before" in name] == [
+        f"{name}, before" for name in ("log loss", "brier", "calibration error")
+    ]
+    test = held_out.of("test")
+    assert test.probability is not None
+    women = test.member[:, ::2].any(axis=1)
+    row = next(row for row in found.metrics.rows if row[0].text == "f")
+    logits = np.log(test.probability[women]) / 0.5  # half of these made the probabilities
+    expected = log_loss(test.label[women], softmax(logits, axis=1), labels=range(classes))
+    assert row[header.index("log loss, before")].text == f"{expected:.3f}"
+    after = log_loss(test.label[women], test.probability[women], labels=range(classes))
+    assert row[header.index("log loss")].text.startswith(f"{after:.3f} [")
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -10,9 +10,11 @@ from umix.bench.runs.record import RunRecord
 from umix.reports.charts.figure import Figure
 from umix.reports.charts.palette import group_colours
 from umix.reports.charts.probabilities import calibration_chart, calibration_rows, roc_chart, roc_rows
+from umix.reports.metrics import CALIBRATED, DRAWS, Metric, measure
 from umix.reports.page.threshold import OVERALL
 from umix.reports.predictions import Predictions, attribute_groups
 from umix.reports.sentences import class_title
+from umix.reports.tables.text_table import Entry, TextTable
 
 _MOST_GROUPS = 24
 _MOST_CLASSES = 10  # with more, the table of a group would be wider than a page
@@ -39,6 +41,7 @@ class GroupErrors:
 
     record: RunRecord
     confusion: Sequence[ConfusionRow]
+    metrics: TextTable | None  # None where probabilities are not kept
     figures: Sequence[Figure]
     left_out: int  # groups with too few test examples
 
@@ -60,6 +63,7 @@ def group_errors(record: RunRecord, predictions: Predictions, *, threshold: floa
     return GroupErrors(
         record=record,
         confusion=_confusion(record, test, {**everything, **groups}),
+        metrics=_metrics(record, test, {**everything, **groups}),
         figures=_figures(record, test, groups or everything, threshold),
         left_out=sum(bool(inside.any()) for inside in members.values()) - len(large),
     )
@@ -79,6 +83,36 @@ def _confusion(record: RunRecord, test: Predictions, groups: Mapping[str, np.nda
         )
         if any(counts)
     ]
+
+
+def _metrics(record: RunRecord, test: Predictions, groups: Mapping[str, np.ndarray]) -> TextTable | None:
+    """Metrics of every group with intervals; those that calibration changes before and after it."""
+    if test.probability is None or not np.isfinite(test.probability).all() or len(record.classes) < 2:
+        return None
+    positive, choice = record.classes[1], record.choice()
+    of_two = [Metric("f1", positive), Metric("average_precision", positive)] if len(record.classes) == 2 else []
+    metrics = [Metric("balanced_accuracy"), *(of_two or [Metric("macro_f1")]), *map(Metric, CALIBRATED)]
+    names, after = np.array(record.classes), test.probability
+    raw = record.calibration(choice).uncalibrated(after) if choice.epoch in record.calibrations else None
+
+    def cell(metric: Metric, inside: np.ndarray, p: np.ndarray, draws: int = DRAWS) -> Entry:
+        by_class = {str(name): p[inside, k] for k, name in enumerate(names)}
+        measured = measure(metric, names[test.label[inside]], names[test.prediction[inside]], by_class, draws=draws)
+        return Entry(metric.text(measured.value, measured.interval))
+
+    header, rows = ["group", "n"], [[Entry(name), Entry(f"{inside.sum():,}")] for name, inside in groups.items()]
+    for metric in metrics:
+        title, slow = str(metric).replace("_", " "), metric.name == "average_precision"
+        if raw is not None and metric.name in CALIBRATED:
+            header.append(f"{title}, before")
+            for row, inside in zip(rows, groups.values(), strict=True):
+                row.append(cell(metric, inside, raw, draws=0))
+        header.append(title)
+        for row, inside in zip(rows, groups.values(), strict=True):
+            row.append(cell(metric, inside, after, draws=0 if slow else DRAWS))
+    notes = ["In percent, log loss in nats; in brackets 95 % intervals."]
+    notes += ["Before: with the probabilities that the model gives by itself, without calibration."] * (raw is not None)
+    return TextTable("Metrics of every group", header, rows, notes)
 
 
 def _figures(

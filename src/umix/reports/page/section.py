@@ -19,8 +19,10 @@ from umix.reports.page.headline import Headline, headline
 from umix.reports.page.held_out import HeldOut, held_out
 from umix.reports.page.threshold import ThresholdView, threshold_view
 from umix.reports.predictions import Predictions, load_predictions
+from umix.reports.sentences import calibration_words
 from umix.reports.tables.comparison_tables import cautions, groups_table
 from umix.reports.tables.text_table import TextTable
+from umix.reports.target import TargetCheck, check_target, target_table
 from umix.reports.training_examples import Training, training_of
 
 
@@ -43,9 +45,11 @@ class Section:
     groups: TextTable | None  # the rate of every group, each group column alone first
     columns: Sequence[str]  # the group columns, where there are several
     threshold: ThresholdView | None
+    calibration: str  # whether the headline's probabilities are calibrated, in words
     select: str
     thresholds: str  # which rows have a threshold chosen on validation
     warnings: Sequence[tuple[str, str]]  # who warns, and of what
+    target: tuple[TargetCheck, TextTable] | None  # of the headline's run, and of all methods
 
     @property
     def folder(self) -> str:
@@ -60,7 +64,9 @@ class Section:
         return [*self.results, *errors, *selections, *self.epochs, *(self.details.figures if self.details else ())]
 
 
-def sections(runs: Arranged, *, select: str | None = None, baseline: str | None = None) -> list[Section]:
+def sections(
+    runs: Arranged, *, select: str | None = None, baseline: str | None = None, target: float | None = None
+) -> list[Section]:
     """A section for every task in ``runs`` that has a score under the rule ``select``; where none has, it is refused.
 
     ``runs`` are rows of ``threshold_rows``.
@@ -75,7 +81,7 @@ def sections(runs: Arranged, *, select: str | None = None, baseline: str | None 
         ]
         if len(left_out) < len(scored):
             kept = {label: records for label, records in scored.items() if records}
-            found.append(_section(task, kept, select, baseline, left_out))
+            found.append(_section(task, kept, select, baseline, left_out, target))
     if not found:
         raise UserError(
             Setting("select", f"{select}"), " must have a score in some run, but no run here has one; try average."
@@ -89,6 +95,7 @@ def _section(
     select: str | None,
     named: str | None,
     left_out: list[tuple[str, str]],
+    target: float | None,
 ) -> Section:
     baseline = named if named in by_label else default_baseline(by_label)
     runs = dict(sorted(by_label.items(), key=lambda item: item[0] != baseline))
@@ -115,7 +122,7 @@ def _section(
     ]
     comparison = compare({task: runs}, select=select, baseline=baseline)
     shown = runs[said.method][0]
-    predictions, threshold = _headline_predictions(shown, select), shown.summary(select).threshold
+    predictions, summary = _headline_predictions(shown, select), shown.summary(select)
     return Section(
         task=task,
         records=[record for records in trained.values() for record in records],
@@ -126,16 +133,20 @@ def _section(
         epochs=epochs,
         details=None if chosen is None else details(*chosen, of_groups),
         held_out=_held_out(runs, said.method, baseline),
-        errors=None if predictions is None else group_errors(shown, predictions, threshold=threshold),
+        errors=None if predictions is None else group_errors(shown, predictions, threshold=summary.threshold),
         methods=comparison.ranked(task),
         groups=groups_table(comparison, task) if first.groups else None,
         columns=list(dict.fromkeys(margin.column for margin in first.margins)),
-        threshold=_threshold(shown, predictions, threshold),
+        threshold=_threshold(shown, predictions, summary.threshold),
+        calibration=calibration_words(shown, summary),
         select=first.rule(select),
         thresholds=_threshold_words(comparison.ranked(task)),
         warnings=_gathered(
             [("Comparison", caution) for caution in cautions(comparison.ranked(task), baseline)] + left_out + warnings
         ),
+        target=None
+        if target is None
+        else (check_target(shown, summary, target), target_table(task, runs, target, select=select)),
     )
 
 
