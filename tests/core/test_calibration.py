@@ -11,7 +11,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 
 from umix.core.calibration import Calibration, enough_examples, fitted_calibration
-from umix.core.thresholds import candidate_biases, predicted_classes
+from umix.core.thresholds import calibrated_probabilities, candidate_biases, predicted_classes
 
 
 def drawn(n: int, shares: list[float], *, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -47,7 +47,7 @@ def test_of_two_classes_it_is_scikit_learns_sigmoid_calibration_of_the_margin(sh
     reference = CalibratedClassifierCV(FrozenEstimator(Margin()), method="sigmoid").fit(logits, y)
     calibration = fitted_calibration(logits, y)
     assert calibration is not None
-    ours = calibration.probabilities(torch.from_numpy(logits).double())
+    ours = calibrated_probabilities(torch.from_numpy(logits).double(), calibration)
     assert ours.numpy() == pytest.approx(reference.predict_proba(logits), abs=2e-4)
 
 
@@ -75,7 +75,7 @@ def test_the_mean_probability_of_a_class_becomes_its_share(shares):
     assert calibration is not None
     share = np.bincount(y) / len(y)
     before = softmax(logits, axis=1).mean(axis=0)
-    after = calibration.probabilities(torch.from_numpy(logits)).numpy().mean(axis=0)
+    after = calibrated_probabilities(torch.from_numpy(logits), calibration).numpy().mean(axis=0)
     assert np.abs(before - share).max() > 0.05
     assert after == pytest.approx(share, abs=2e-3)  # smoothing of the labels is all that is left
 
@@ -94,7 +94,7 @@ def test_of_two_classes_every_threshold_decides_as_before():
     logits, y = drawn(500, [0.9, 0.1])
     calibration, given = fitted_calibration(logits, y), torch.from_numpy(logits).double()
     assert calibration is not None
-    p = calibration.probabilities(given)[:, 1]
+    p = calibrated_probabilities(given, calibration)[:, 1]
     for biases in candidate_biases(np.bincount(y)):
         expected = predicted_classes(given, torch.from_numpy(biases))
         assert ((p > calibration.threshold(biases)).long() == expected).all()
@@ -106,13 +106,13 @@ def test_of_several_classes_offsets_decide_as_the_biases_of_the_logits():
     assert calibration is not None
     for biases in candidate_biases(np.bincount(y)):
         offsets = torch.from_numpy(calibration.log_offsets(biases))
-        decided = (calibration.probabilities(given).log() + offsets).argmax(dim=1)
+        decided = (calibrated_probabilities(given, calibration).log() + offsets).argmax(dim=1)
         assert (decided == predicted_classes(given, torch.from_numpy(biases))).all()
 
 
 def test_without_calibration_probabilities_are_the_softmax_bit_by_bit():
     logits = torch.from_numpy(drawn(50, [0.5, 0.5])[0])
-    assert torch.equal(Calibration.none(2).probabilities(logits), logits.softmax(dim=1))
+    assert torch.equal(calibrated_probabilities(logits, Calibration.none(2)), logits.softmax(dim=1))
     assert Calibration.none(2).threshold([0.0, 1.0]) == pytest.approx(1 / (1 + np.e))
 
 
@@ -120,7 +120,7 @@ def test_what_was_before_calibration_can_be_computed_from_what_is_after():
     logits, y = drawn(300, [0.5, 0.3, 0.2])
     calibration = fitted_calibration(logits, y)
     assert calibration is not None
-    after = calibration.probabilities(torch.from_numpy(logits)).numpy()
+    after = calibrated_probabilities(torch.from_numpy(logits), calibration).numpy()
     assert calibration.uncalibrated(after) == pytest.approx(softmax(logits, axis=1), abs=1e-4)
     assert calibration.uncalibrated([[1.0, 0.0, 0.0]]).tolist() == [[1.0, 0.0, 0.0]]
 
@@ -130,7 +130,7 @@ def test_a_model_that_is_worse_than_chance_keeps_the_order_of_its_examples():
     calibration = fitted_calibration(logits, 1 - y)
     assert calibration is not None
     assert calibration.scale > 0
-    p = calibration.probabilities(torch.from_numpy(logits).double())[:, 1]
+    p = calibrated_probabilities(torch.from_numpy(logits).double(), calibration)[:, 1]
     assert (p.argsort() == torch.from_numpy(logits[:, 1].astype(float) - logits[:, 0]).argsort()).all()
 
 
@@ -148,5 +148,5 @@ def test_classes_that_are_told_apart_without_a_mistake_have_finite_probabilities
     y = np.arange(200) % 2
     calibration = fitted_calibration(np.stack([-5.0 * y, 5.0 * y], axis=1), y)
     assert calibration is not None
-    p = calibration.probabilities(torch.tensor([[0.0, 0.0], [-5.0, 5.0]], dtype=torch.float64))
+    p = calibrated_probabilities(torch.tensor([[0.0, 0.0], [-5.0, 5.0]], dtype=torch.float64), calibration)
     assert p[1, 1].item() == pytest.approx(101 / 102, abs=1e-3)  # Platt's target

@@ -12,7 +12,7 @@ import torch
 from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord
 from umix.core.selection import Choice, Threshold
-from umix.core.thresholds import predicted_classes
+from umix.core.thresholds import calibrated_probabilities, predicted_classes
 from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.memory_source import MemorySource
@@ -93,7 +93,7 @@ class PredictedBlocks:
         logits = torch.cat(list(self._logits(inputs)))
         labels = polars.Series(list(self._class_names), dtype=polars.String)
         columns = {"label": labels.gather(predicted_classes(logits, self._biases).numpy())}
-        probability = self._calibration.probabilities(logits).numpy()
+        probability = calibrated_probabilities(logits, self._calibration).numpy()
         columns |= {f"p_{name}": polars.Series(probability[:, c]) for c, name in enumerate(self._class_names)}
         names = {(name if name not in columns else "id"): values for name, values in inputs.ids.items()}
         return polars.DataFrame({**names, **columns})

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Self, final
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 Floats = NDArray[np.float64]
 
 #: Validation examples from which on probabilities are calibrated: in all, and of every class.
 MIN_EXAMPLES, MIN_CLASS = 100, 10
 _SCALES = (0.01, 100.0)  # the smallest and the largest; above 0, so that the order of examples stays
-_CLOSEST = 1e-9  # to 0 and 1 of a threshold
+_FURTHEST = 20.0  # log-odds of a threshold, which is neither 0 nor 1
 
 
 @final
@@ -33,14 +31,6 @@ class Calibration:
     def none(cls, n_classes: int) -> Self:
         """The calibration that leaves probabilities as they are."""
         return cls(1.0, (0.0,) * n_classes)
-
-    def probabilities(self, logits: Tensor) -> Tensor:
-        """The calibrated probability of every class, [n, classes], in the precision of ``logits`` [n, classes].
-
-        >>> Calibration(2.0, (0.0, -1.0)).probabilities(torch.tensor([[0.0, 0.5]])).tolist()
-        [[0.5, 0.5]]
-        """
-        return (self.scale * logits + torch.tensor(self.biases, dtype=logits.dtype)).softmax(dim=1)
 
     def uncalibrated(self, p: ArrayLike) -> Floats:
         """The probabilities [n, classes] that calibration has made ``p`` [n, classes] of.
@@ -65,10 +55,8 @@ class Calibration:
         >>> Calibration.none(2).threshold([0.0, 0.0]), round(Calibration(2.0, (0.0, -1.0)).threshold([0.0, 0.0]), 3)
         (0.5, 0.269)
         """
-        from scipy.special import expit
-
         first, second = self.log_offsets(biases)
-        return float(np.clip(expit(first - second), _CLOSEST, 1 - _CLOSEST))
+        return float(1 / (1 + np.exp(np.clip(second - first, -_FURTHEST, _FURTHEST))))
 
 
 def enough_examples(class_sizes: ArrayLike) -> bool:

@@ -13,6 +13,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from umix.core.calibration import Calibration
+
 Floats = NDArray[np.float64]
 Array = NDArray[Any]
 
@@ -58,6 +60,15 @@ def predicted_classes(logits: Tensor, bias: Tensor) -> Tensor:
     if logits.shape[1] == 2:  # compared as ``hits_by_threshold`` does, to the last bit
         return (logits[:, 1] - logits[:, 0] > bias[0] - bias[1]).long()
     return (logits + bias.to(logits)).argmax(dim=1)
+
+
+def calibrated_probabilities(logits: Tensor, calibration: Calibration) -> Tensor:
+    """The probability of every class, [n, classes], in the precision of ``logits`` [n, classes].
+
+    >>> calibrated_probabilities(torch.tensor([[0.0, 0.5]]), Calibration(2.0, (0.0, -1.0))).tolist()
+    [[0.5, 0.5]]
+    """
+    return (calibration.scale * logits + logits.new_tensor(calibration.biases)).softmax(dim=1)
 
 
 def hits_by_threshold(

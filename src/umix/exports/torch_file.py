@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
 from umix.core.calibration import Calibration
-from umix.core.thresholds import predicted_classes
+from umix.core.thresholds import calibrated_probabilities, predicted_classes
 from umix.errors import UserError, cause
 from umix.exports.preprocessing import SHORTEST, Preprocessing, Size
 from umix.models.model import Model
@@ -46,7 +46,7 @@ class WholeModel(nn.Module):
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         logits = self.net(self.preprocessing(*tensors))
-        return predicted_classes(logits, self.biases), self.calibration.probabilities(logits), logits
+        return predicted_classes(logits, self.biases), calibrated_probabilities(logits, self.calibration), logits
 
 
 def traced(model: WholeModel, *, title: str) -> ExportedProgram:

@@ -46,7 +46,7 @@ from umix.core.epoch_counts import Counts
 from umix.core.evaluation import worst_unit
 from umix.core.rates import per_group
 from umix.core.selection import RULES, Choice, Threshold, best_choice
-from umix.core.thresholds import predicted_classes
+from umix.core.thresholds import calibrated_probabilities, predicted_classes
 from umix.data.groups import Groups
 from umix.data.rows.known_rows import KnownRows
 from umix.data.rows.table_file import is_frame
@@ -276,7 +276,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """The calibrated probability of every class for every row, [n, classes], in the order of ``classes_``."""
         logits = torch.from_numpy(self._logits(X))
-        shares = self.calibration_.probabilities(logits).numpy()
+        shares = calibrated_probabilities(logits, self.calibration_).numpy()
         probabilities: NDArray[np.float64] = shares
         return probabilities
 

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from umix.core.calibration import Calibration
 from umix.core.streams import stream
-from umix.core.thresholds import predicted_classes
+from umix.core.thresholds import calibrated_probabilities, predicted_classes
 from umix.data.images.image_files import Images
 from umix.data.inputs import Inputs
 from umix.data.task import Split, Task
@@ -108,7 +108,7 @@ def held_out_table(
     for name, split in result.history.splits.items():
         whole = len(split) == len(task.splits[name])
         prediction = predicted_classes(logits[name], torch.from_numpy(biases)).numpy()
-        p = calibration.probabilities(logits[name]).numpy()
+        p = calibrated_probabilities(logits[name], calibration).numpy()
         shown = (
             replace(split, groups=task.splits[name].groups) if whole else split
         )  # not the groups that were estimated
