@@ -300,7 +300,7 @@ def test_the_doctor_counts_the_rows_of_a_table(people: Path, capsys: pytest.Capt
         "--id id",
         "all rows",
         "class low",
-        "low, f",
+        "low, sex=f",
         "* fewer",
     ):
         assert expected in text
@@ -379,3 +379,10 @@ def test_run_without_a_method_tries_some_and_says_what_it_chose(
     assert "Chosen of 3 candidates on validation: net mlp, " in out
     assert "ordinary + threshold " in out
     assert "(%, worst validation group" in out
+
+
+def test_words_that_belong_to_no_flag_are_refused_with_how_to_write_several_names(capsys) -> None:
+    assert main(["run", "people.csv", "erm", "--label", "income", "--groups", "sex", "race"]) == 2
+    error = capsys.readouterr().err
+    assert "The words 'race' belong to no flag" in error
+    assert "(sex,race)" in error

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from umix.commands.bench import bench
 from umix.commands.catalogue import methods, nets, presets, tasks
@@ -77,6 +77,8 @@ def _run(argv: list[str] | None) -> int:
             code = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as error:
         return _ended(error.message(as_flag), 2)
+    except UnusedCliTokensError as error:
+        return _ended(_about_words(error.unused_tokens or []), 2)
     except CycloptsError as error:
         return _ended(str(error), 2)
     except OutputClosed:
@@ -93,6 +95,14 @@ def _run(argv: list[str] | None) -> int:
             return _ended(_about_path(error), 2)
         raise
     return int(code or 0)
+
+
+def _about_words(words: list[str]) -> str:
+    """What to do about words of a command that belong to no flag."""
+    return (
+        f"The words {' '.join(words)!r} belong to no flag; a flag takes one word, several names are written with commas "
+        "(sex,race), and a name with spaces in quotes."
+    )
 
 
 def _about_path(error: OSError) -> str:

@@ -131,7 +131,7 @@ def test_erm_has_a_row_by_argmax_and_one_with_a_threshold(decided: Make) -> None
     assert cells["erm + threshold"].gains["worst"].spread.mean == pytest.approx(0.3)
     assert cells["erm + threshold"].groups_used_for == cells["erm"].groups_used_for == "choosing"
     notes = rates_table(comparison, "toy").notes
-    assert any(note.startswith("Decided by argmax: erm. The others: with biases") for note in notes)
+    assert any(note.startswith("Most probable class predicted: erm. Threshold (biases") for note in notes)
 
 
 def test_by_argmax_there_is_no_second_row(decided: Make) -> None:
@@ -142,7 +142,7 @@ def test_by_argmax_there_is_no_second_row(decided: Make) -> None:
 
 
 def test_runs_that_were_told_argmax_or_have_no_other_threshold_are_shown_by_argmax(record: Make, decided: Make) -> None:
-    plan = {"evaluation": {"threshold": "off"}}
+    plan = {"task": {"name": "toy"}, "evaluation": {"threshold": "off"}}
     runs = {"toy": {"erm": [decided(plan=plan)], "umix": [record(0, [9, 5], "umix")]}}
     cells = compare(threshold_rows(runs)).cells["toy"]
     assert {label: cell.threshold for label, cell in cells.items()} == {"erm": "off", "umix": "off"}

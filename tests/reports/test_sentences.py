@@ -2,57 +2,10 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from umix.bench.runs.record import RunRecord
-from umix.reports.sentences import candidate_words, data_words, selected_words, stage_words, unit_titles
+from umix.reports.sentences import candidate_words, data_words, selected_words, stage_words
 
 Make = Callable[..., RunRecord]
-
-
-def with_groups(record: Make, columns: list[str], values: list[list[str]], **changes: object) -> RunRecord:
-    """A run whose groups are all combinations of two columns' values."""
-    parts = [[label, value] for label in values[0] for value in values[1]]
-    names = [", ".join(part) for part in parts]
-    known = {"group_columns": columns, "group_parts": parts, "group_values": values}
-    return record(0, [9] * len(parts), groups=names, train_sizes=[1] * len(parts), **known, **changes)
-
-
-@pytest.mark.parametrize(
-    ("columns", "values", "expected"),
-    [
-        (["income", "sex"], [["<=50K", ">50K"], ["Female", "Male"]], "<=50K, Female"),
-        (["passed", "sex"], [["0", "1"], ["Female", "Male"]], "passed=0, Female"),
-        (["outcome", "sex"], [["no", "yes"], ["F", "M"]], "outcome=no, sex=F"),
-        (["income", "age"], [["low", "high"], ["18-40", "41-80"]], "low, age=18-40"),
-        (["risk", "income"], [["low", "high"], ["low", "middle"]], "risk=low, income=low"),
-    ],
-    ids=["words", "numbers", "answers and letters", "ranges", "the same words twice"],
-)
-def test_a_value_that_says_nothing_alone_has_the_name_of_its_column(
-    record: Make, columns: list[str], values: list[list[str]], expected: str
-) -> None:
-    assert next(iter(unit_titles(with_groups(record, columns, values)).values())) == expected
-
-
-def test_a_class_that_says_nothing_alone_has_the_name_of_the_label(record: Make) -> None:
-    plan = {
-        "task": {"name": "table", "label": "passed", "groups": []},
-        "method": {"name": "erm"},
-        "net": {"name": "mlp"},
-    }
-    counts = {"hits": [[]], "sizes": [], "class_hits": [[7, 9]], "class_sizes": [10, 20]}
-    alone = {"groups": [], "train_sizes": [], "split_counts": {"val": counts, "test": counts}}
-    numbers = record(0, [1], classes=["0", "1"], plan=plan, **alone)
-    assert unit_titles(numbers) == {"class 0": "passed=0", "class 1": "passed=1"}
-    in_memory = {**plan, "task": {"name": "memory", "label": "table"}}
-    assert list(unit_titles(record(0, [1], classes=["0", "1"], plan=in_memory, **alone)).values()) == ["0", "1"]
-    words = record(0, [1], classes=["failed", "passed"], plan=plan, **alone)
-    assert list(unit_titles(words).values()) == ["failed", "passed"]
-
-
-def test_groups_without_columns_are_called_by_their_names(record: Make) -> None:
-    assert unit_titles(record(0, [9, 5])) == {"a": "a", "b": "b", "class only": "class only"}
 
 
 def test_the_first_line_says_what_the_data_are(record: Make) -> None:

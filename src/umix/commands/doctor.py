@@ -137,11 +137,11 @@ def _print_counts(found: "DataCheck") -> None:
     for kind, counts in sections.items():
         for name in next(iter(counts.values())):
             cells = (cell(sizes[name], split, star=split in few[kind].get(name, ())) for split, sizes in counts.items())
-            table.add_row(escape(one_line(f"{kind}{name}")), *cells)
+            table.add_row(escape(one_line(f"{kind}{found.titles.get(name, name)}")), *cells)
         table.add_section()
     OUT.print(table)
     if starred:
-        OUT.print(f"* fewer than {FEW_EXAMPLES} rows: too few to judge", highlight=False)
+        OUT.print(f"* fewer than {FEW_EXAMPLES} rows: shown, but decides only if clearly the worst", highlight=False)
 
 
 def table_task(spec: "RunSpec") -> "Task | None":

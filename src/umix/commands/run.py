@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 
 def run(
-    task: str,
-    method: str = "best",
+    task: Annotated[str, Parameter(help="Path of your own table, folder of images or arrays, or a task (umix tasks).")],
+    method: Annotated[str, Parameter(help="A method (umix methods).")] = "best",
     *,
-    seed: int = 0,
+    seed: Annotated[int, Parameter(help="Seed of initialisation and order.")] = 0,
     set_: Set = (),
     net: NetFlags | None = None,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",

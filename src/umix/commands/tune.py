@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 def tune(
-    task: str,
-    method: str,
+    task: Annotated[str, Parameter(help="Path of your own table, folder of images or arrays, or a task (umix tasks).")],
+    method: Annotated[str, Parameter(help="A method (umix methods).")],
     *,
     trials: Annotated[int, Parameter(help="How many settings to try, counted over all workers of the study.")] = 50,
     seeds: Annotated[

@@ -2,12 +2,13 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
 #: How the warning of a fit begins that makes all others unimportant.
 NOT_FINITE = "The parameters are not finite"
+_SHORT_ANSWERS = {"yes", "no", "true", "false"}
 
 #: What the candidates of each method are called together; the name of a candidate begins with its method.
 KINDS = {
@@ -60,6 +61,32 @@ def group_name(parts: Sequence[str]) -> str:
     ('no, f', '"a, b", c', 'a, "b, c"')
     """
     return ", ".join(map(quoted, parts))
+
+
+def bare_columns(columns: Sequence[str], values: Sequence[Sequence[str]]) -> set[str]:
+    """The columns with a value that says nothing alone: it is no word, is yes or no, or is a value of another column too.
+
+    >>> sorted(bare_columns(["passed", "sex", "city"], [["0", "1"], ["F", "M"], ["Rome", "Oslo"]]))
+    ['passed', 'sex']
+    """
+    return {column for place, column in enumerate(columns[: len(values)]) if _says_nothing(place, values)}
+
+
+def _says_nothing(place: int, values: Sequence[Sequence[str]]) -> bool:
+    others = {value for at, column in enumerate(values) if at != place for value in column}
+    return any(
+        len(value) < 2 or value.lower() in _SHORT_ANSWERS or not any(map(str.isalpha, value)) or value in others
+        for value in values[place]
+    )
+
+
+def group_title(parts: Mapping[str, str], bare: Collection[str]) -> str:
+    """What the group with these values by column is called where people read it; values of ``bare`` columns have the column's name.
+
+    >>> group_title({"income": "high", "sex": "F"}, {"sex"})
+    'high, sex=F'
+    """
+    return ", ".join((f"{quoted(column)}=" if column in bare else "") + quoted(part) for column, part in parts.items())
 
 
 def quoted(value: str) -> str:

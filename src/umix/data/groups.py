@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from umix.core.words import Margin, group_name, margins_of
+from umix.core.words import Margin, bare_columns, group_name, group_title, margins_of
 from umix.errors import Setting, UserError
 
 
@@ -138,6 +138,13 @@ class Groups:
     def margins(self) -> tuple[Margin, ...]:
         """Every label with every value of one attribute column, column by column; none where there is only one column."""
         return margins_of(self.columns, self.column_values)
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """What groups are called where people read them, by name: values that say nothing alone have the name of their column."""
+        bare = bare_columns(self.columns, self.column_values)
+        parts = [group_title(dict(zip(self.columns, part, strict=True)), bare) for part in self.parts]
+        return dict(zip(self.names, parts or self.names, strict=True))
 
     @cached_property
     def in_margins(self) -> Tensor:

@@ -17,6 +17,7 @@ from umix.core.statistics import Interval, Paired, Spread, doubts, paired, wilso
 from umix.core.streams import stream
 from umix.core.words import counted
 from umix.errors import Setting, UserError, unknown
+from umix.reports.unit_titles import unit_titles
 
 #: The rates of a row, by name: always printed under these words.
 RATES = ("average", "adjusted", "group_mean", "worst")
@@ -44,7 +45,7 @@ class MethodRates:
     doubts: tuple[str, ...]
     margins: Mapping[str, Mapping[str, Spread]] = field(default_factory=dict)  # by group column
     groups_used_for: str = ""  # nothing, choosing, training, training (validation); empty if not known
-    worst_groups: tuple[str, ...] = ()  # of its seeds
+    worst_groups: tuple[str, ...] = ()  # of its seeds, as people read them
     collapsed: tuple[int, ...] = ()  # seeds whose selected net predicts one class
     threshold: Threshold = "off"  # tuned, where validation chose one in some run
     fits: int = 0  # how many of its seeds' fits differ
@@ -66,6 +67,9 @@ class Comparison:
     folds: Mapping[str, int] = field(
         default_factory=dict
     )  # by task, where rows were divided into folds: they are pooled
+    titles: Mapping[str, Mapping[str, str]] = field(
+        default_factory=dict
+    )  # by task: what people call groups and margins
 
     @property
     def methods(self) -> list[str]:
@@ -134,7 +138,8 @@ def compare(
     }
     least = {task: record.min_group for task, record in first.items()}
     folds = {task: record.folds for task, record in first.items() if record.folds is not None}
-    return Comparison(cells, chosen, sizes, tuple(notes), judged, margin_sizes, least, folds)
+    titles = {task: unit_titles(record) for task, record in first.items()}
+    return Comparison(cells, chosen, sizes, tuple(notes), judged, margin_sizes, least, folds, titles)
 
 
 def missing_folds(label: str, records: Sequence[RunRecord]) -> list[str]:
@@ -226,7 +231,7 @@ def _cell(
     rivals: Sequence[RunRecord],
     against: Mapping[int, Summary],
 ) -> MethodRates:
-    first, fits = records[0], different_fits(records)
+    first, fits, titles = records[0], different_fits(records), unit_titles(records[0])
     summaries, pairs = list(own.values()), different_pairs(records, rivals)
     gains = {
         rate: paired(
@@ -254,7 +259,7 @@ def _cell(
             for column, rates in summaries[0].margins.items()
         },
         groups_used_for=_groups_used_for(first, summaries[0].select),
-        worst_groups=tuple(dict.fromkeys(name for summary in summaries if (name := summary.worst_group))),
+        worst_groups=tuple(dict.fromkeys(titles[name] for summary in summaries if (name := summary.worst_group))),
         fits=fits,
         learner=", ".join(dict.fromkeys(run.net for run in records if run.net)),
         threshold="tuned" if any(summary.threshold_mode == "tuned" for summary in summaries) else "off",

@@ -12,6 +12,7 @@ from umix.core.words import KINDS, counted, quoted, threshold_text
 from umix.errors import one_line
 from umix.reports.arrange import PLAIN, THRESHOLD
 from umix.reports.comparison import lowest
+from umix.reports.unit_titles import class_title
 
 #: Which part of validation decides under each rule of selection.
 RULE_WORDS = {
@@ -28,42 +29,8 @@ RULE_WORDS = {
 NEW_DATA = {"table": "new.csv", "text": "new.csv", "arrays": "new.npz", "images": "new-images"}
 _EXAMPLES = {"table": "rows", "text": "rows", "arrays": "rows", "images": "images"}
 _BOOSTED = {"trees": "boosted trees", "lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"}
-_SHORT_ANSWERS = {"yes", "no", "true", "false"}
 _SHOWN = 4  # names in a sentence
 _MOST_BIASES = 6
-
-
-def unit_titles(record: RunRecord) -> dict[str, str]:
-    """What groups, margins and classes are called where people read them, by their names in ``Summary.unit_rates``.
-
-    A value that says nothing alone has the name of its column: ``passed=0``, ``sex=F``, but ``Female``.
-    """
-    columns, values = record.group_columns, record.group_values
-    named = {column for place, column in enumerate(columns) if _says_nothing(place, values)} if values else set()
-
-    def title(parts: Mapping[str, str]) -> str:
-        shown = [(f"{quoted(column)}=" if column in named else "") + quoted(part) for column, part in parts.items()]
-        return ", ".join(shown)
-
-    cells = [title(dict(zip(columns, parts, strict=True))) for parts in record.group_parts] or record.groups
-    margins = [title(dict(zip((columns[0], one.column), one.parts, strict=True))) for one in record.margins]
-    classes = [("class " if record.groups else "") + class_title(record, name) for name in record.classes]
-    return dict(zip(record.unit_names, [*cells, *margins, *classes], strict=True))
-
-
-def class_title(record: RunRecord, name: str) -> str:
-    """What the class ``name`` is called: with the name of the label's column where classes say nothing alone."""
-    label = next(iter(record.group_columns), None) or _named_columns(record).get("label")
-    return (f"{quoted(label)}=" if label and _says_nothing(0, [record.classes]) else "") + quoted(name)
-
-
-def _says_nothing(place: int, values: Sequence[Sequence[str]]) -> bool:
-    """Whether some value of the column at ``place`` is no word, is yes or no, or is a value of another column too."""
-    others = {value for at, column in enumerate(values) if at != place for value in column}
-    return any(
-        len(value) < 2 or value.lower() in _SHORT_ANSWERS or not any(map(str.isalpha, value)) or value in others
-        for value in values[place]
-    )
 
 
 def judged_words(summary: Summary, min_group: int, titles: Mapping[str, str] | None = None) -> str:

@@ -10,7 +10,7 @@ from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import wilson
 from umix.errors import Setting, UserError
 from umix.reports.comparison import different_fits, lowest, over_seeds
-from umix.reports.sentences import class_title, unit_titles
+from umix.reports.unit_titles import class_title, unit_titles
 from umix.reports.tables.text_table import Entry, TextTable, marked, percents
 
 _SHOWN = 4  # groups in a sentence

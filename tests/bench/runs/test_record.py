@@ -64,8 +64,9 @@ def test_a_beginning_of_several_runs_or_of_none_is_refused_in_one_sentence(tmp_p
             UserError, match=r"There is no finished run in .*: no folder of a run is called so or begins so"
         ):
             load_run(tmp_path / unknown)
+    (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="is missing"):
-        load_run(tmp_path)
+        load_run(tmp_path / "empty")
 
 
 def test_stages_caches_files_and_unfinished_runs_are_passed_over(tmp_path: Path) -> None:
@@ -119,3 +120,11 @@ def test_a_missing_folder_and_a_single_run_are_refused(tmp_path: Path) -> None:
         load_runs(tmp_path / "nowhere")
     with pytest.raises(UserError, match="is a single run; name the folder that holds the runs"):
         load_runs(tmp_path / "toy-erm-seed0")
+
+
+def test_a_folder_of_runs_is_no_run_and_its_runs_are_named(tmp_path: Path) -> None:
+    saved(tmp_path, 3)
+    with pytest.raises(
+        UserError, match=r"must be the folder of one run, but it holds runs: name one \(toy-erm-seed3\)"
+    ):
+        load_run(tmp_path)

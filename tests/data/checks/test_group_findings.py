@@ -12,13 +12,13 @@ def counts(train: dict[str, int], val: dict[str, int], test: dict[str, int]) -> 
 def test_thirty_rows_in_val_and_test_are_enough_and_training_rows_do_not_matter() -> None:
     sizes = counts({"a": 1, "b": 900}, {"a": 30, "b": 30}, {"a": 30, "b": 30})
     assert too_small(sizes) == {}
-    assert small_groups(sizes) == []
+    assert small_groups(sizes, {}) == []
 
 
 def test_small_groups_are_counted_and_the_smallest_is_named() -> None:
     sizes = counts({"a": 99, "b": 99, "c": 99}, {"a": 29, "b": 99, "c": 99}, {"a": 40, "b": 99, "c": 4})
     assert too_small(sizes) == {"a": ["val"], "c": ["test"]}
-    (found,) = small_groups(sizes)
+    (found,) = small_groups(sizes, {})
     assert str(found.sentence).startswith(
         "2 of 3 groups have fewer than 30 rows in val or test, the smallest 'c' with 4 in test"
     )
@@ -26,14 +26,15 @@ def test_small_groups_are_counted_and_the_smallest_is_named() -> None:
 
 
 def test_a_single_small_group_is_named_with_its_rows() -> None:
-    (found,) = small_groups(counts({"a": 99, "b": 99}, {"a": 99, "b": 99}, {"a": 15, "b": 99}))
+    (found,) = small_groups(counts({"a": 99, "b": 99}, {"a": 99, "b": 99}, {"a": 15, "b": 99}), {"a": "sex=a"})
     assert (
-        str(found.sentence) == "'a' has only 15 rows in test: its rate is shown, but decides only if clearly the worst."
+        str(found.sentence)
+        == "'sex=a' has only 15 rows in test: its rate is shown, but decides only if clearly the worst."
     )
 
 
 def test_data_without_groups_have_no_small_groups() -> None:
-    assert small_groups(counts({}, {}, {})) == []
+    assert small_groups(counts({}, {}, {}), {}) == []
 
 
 def test_a_class_without_rows_in_val_or_test_is_absent_and_not_also_rare() -> None:

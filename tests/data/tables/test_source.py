@@ -131,7 +131,7 @@ def test_a_blank_group_is_not_known_and_numbers_carry_their_columns_name() -> No
     blank = sum(int((~split.member.any(dim=1)).sum()) for split in task.splits.values())
     assert blank == sum(value is None for value in frame["old"])
     assert sum(len(split) for split in task.splits.values()) == N
-    assert any("not known (blank in old)" in note for note in task.notes)
+    assert any(note.startswith(f"{blank} rows have no group (blank in old): used in training") for note in task.notes)
     with pytest.raises(UserError, match="must be known here, but it is not for"):
         task.splits["train"].group  # noqa: B018 — raises
 

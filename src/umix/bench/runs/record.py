@@ -369,6 +369,8 @@ def load_run(directory: str | Path) -> RunRecord:
     folder = find_run(directory)
     if folder is None:
         given = Path(directory)
+        if runs := sorted(record.parent for record in given.glob(f"*/{RECORD}")):
+            raise UserError(f"{directory} must be the folder of one run, but it holds runs: name one ({_names(runs)}).")
         why = f"{RECORD} is missing" if given.is_dir() else "no folder of a run is called so or begins so"
         raise UserError(
             f"There is no finished run in {directory}: {'it is a file and no folder' if given.is_file() else why}."
@@ -387,11 +389,15 @@ def find_run(directory: str | Path) -> Path | None:
         return None
     runs = sorted(record.parent for record in path.parent.glob(f"{glob.escape(path.name)}*/{RECORD}"))
     if len(runs) > 1:
-        names = ", ".join(run.name for run in runs[:_LISTED]) + (", …" if len(runs) > _LISTED else "")
         raise UserError(
-            f"{directory} must be the beginning of one run's folder, but {len(runs)} begin so: {names}; write more of the name."
+            f"{directory} must be the beginning of one run's folder, but {len(runs)} begin so: {_names(runs)}; write more of the "
+            "name."
         )
     return runs[0] if runs else None
+
+
+def _names(folders: list[Path]) -> str:
+    return ", ".join(folder.name for folder in folders[:_LISTED]) + (", …" if len(folders) > _LISTED else "")
 
 
 @final

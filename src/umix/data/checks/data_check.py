@@ -55,6 +55,7 @@ class DataCheck:
 
     ``classes`` are the counts by split and class, where the data were loaded. Without groups, ``counts`` are the same.
     ``notes`` say how the data were read; what is among the findings is not repeated there. ``columns`` are those of a table.
+    ``titles`` says what groups are called where people read them.
     """
 
     folder: Path
@@ -67,6 +68,7 @@ class DataCheck:
     classes: dict[str, dict[str, int]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     columns: list[ColumnFacts] = field(default_factory=list)
+    titles: dict[str, str] = field(default_factory=dict)
 
     @property
     def rows(self) -> dict[str, int]:
@@ -107,7 +109,8 @@ def check_data(
             advance(len(part))
     problems.add("listed images must be in the folder", missing)
     problems.add("images must be decodable", unreadable)
-    findings = _size_findings(checked.counts, grouped=_has_groups(source))
+    sizes = checked.counts
+    findings = small_groups(sizes, {}) if _has_groups(source) else [*absent_classes(sizes), *rare_classes(sizes)]
     return DataCheck(
         folder,
         len(names),
@@ -173,15 +176,17 @@ def _counted(path: Path, task: Task, first: list[Finding], last: list[Finding] |
     """The counts of ``task`` and all findings: ``first``, those about its counts, ``last``."""
     counts = {name: split.group_sizes(task.classes) for name, split in task.splits.items()}
     classes = {name: split.class_sizes(task.classes) for name, split in task.splits.items()}
-    sizes = _size_findings(counts, grouped=True) if task.groups else []
-    findings = [*first, *sizes, *_size_findings(classes, grouped=False), *(last or [])]
+    titles = task.splits["test"].groups.titles
+    sizes = small_groups(counts, titles) if task.groups else []
+    findings = [*first, *sizes, *absent_classes(classes), *rare_classes(classes), *(last or [])]
     return DataCheck(
-        path, counts=counts, notes=_without(task.notes, findings), classes=classes, findings=by_severity(findings)
+        path,
+        counts=counts,
+        notes=_without(task.notes, findings),
+        classes=classes,
+        findings=by_severity(findings),
+        titles=titles,
     )
-
-
-def _size_findings(counts: dict[str, dict[str, int]], *, grouped: bool) -> list[Finding]:
-    return small_groups(counts) if grouped else [*absent_classes(counts), *rare_classes(counts)]
 
 
 def _without(notes: list[str] | tuple[str, ...], findings: list[Finding]) -> list[str]:

@@ -36,17 +36,18 @@ def too_small(counts: Counts) -> dict[str, list[str]]:
     return {name: splits for name, splits in few.items() if splits}
 
 
-def small_groups(counts: Counts) -> list[Finding]:
-    """A finding if some groups have too few rows in val or test to be judged."""
+def small_groups(counts: Counts, titles: Mapping[str, str]) -> list[Finding]:
+    """A finding if some groups have too few rows in val or test to be judged; ``titles`` says what groups are called."""
     small = too_small(counts)
     if not small:
         return []
     total = len(next(iter(counts.values())))
     size, split, name = min((counts[split][name], split, name) for name, splits in small.items() for split in splits)
-    sentence = f"{name!r} has only {counted(size, 'row')} in {split}: its rate is shown, but decides only if clearly the worst."
+    title = titles.get(name, name)
+    sentence = f"{title!r} has only {counted(size, 'row')} in {split}: its rate is shown, but decides only if clearly the worst."
     if len(small) > 1:
         sentence = (
-            f"{len(small)} of {counted(total, 'group')} have fewer than {FEW_EXAMPLES} rows in val or test, the smallest {name!r} "
+            f"{len(small)} of {counted(total, 'group')} have fewer than {FEW_EXAMPLES} rows in val or test, the smallest {title!r} "
             f"with {size} in {split}: their rates are shown, but decide only if clearly the worst."
         )
     fix = ("Name fewer columns in ", Setting("groups"), ", merge some of their values, or bring more rows.")

@@ -22,6 +22,7 @@ from umix.data.rows.role_columns import (
     named,
     row_weights,
     split_by_column,
+    texts,
 )
 from umix.data.rows.row_roles import RowRoles, split_meanings
 from umix.data.task import Augment, Split, Transform
@@ -100,11 +101,7 @@ def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
         rows, of_division = divide(roles, frame, stratum, rows)
         notes += of_division
     if groups is not None and (blank := int((~groups.member[used].any(dim=1)).sum())):
-        by_column = ", but in those of each column where they have a value" if len(roles.groups) > 1 else ""
-        notes.append(
-            f"The group of {counted(blank, 'row')} is not known (blank in {', '.join(roles.groups)}): they train and count in "
-            f"averages, not in the rates of groups{by_column}."
-        )
+        notes.append(_blank_words(blank, [name for name in roles.groups if texts(frame[name][used]).null_count()]))
     notes += _check_classes(rows, y, classes)
     weight = None
     if roles.weight is not None:
@@ -145,6 +142,12 @@ def stratum_of(groups: Groups, y: Rows) -> Rows:
     return np.where(codes >= 0, codes, len(groups.names) + y)
 
 
+def _blank_words(blank: int, columns: Sequence[str]) -> str:
+    """The sentence about the rows whose group is not known, as some of these ``columns`` are blank there."""
+    one = f"{counted(blank, 'row')} {'has' if blank == 1 else 'have'} no group (blank in {' or '.join(columns)}): "
+    return f"{one}used in training and in the average, and in the rates of the group columns that are filled in."
+
+
 def _check_classes(rows: Mapping[str, Rows], y: Rows, classes: tuple[str, ...]) -> list[str]:
     """Notes about classes without rows in val or test; raises where a class has no training row."""
     counts = {}
@@ -163,7 +166,8 @@ def small_group_notes(splits: Mapping[str, Split]) -> list[str]:
     counts = {
         name: dict(zip(split.groups.names, split.groups.sizes.tolist(), strict=True)) for name, split in splits.items()
     }
-    return [finding.note for finding in small_groups(counts)]
+    titles = next(iter(splits.values())).groups.titles
+    return [finding.note for finding in small_groups(counts, titles)]
 
 
 def _groups(roles: RowRoles, frame: "polars.DataFrame", y: Rows, classes: tuple[str, ...]) -> Groups | None:

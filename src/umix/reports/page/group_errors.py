@@ -13,8 +13,8 @@ from umix.reports.charts.probabilities import calibration_chart, calibration_row
 from umix.reports.metrics import CALIBRATED, DRAWS, Metric, measure
 from umix.reports.page.threshold import OVERALL
 from umix.reports.predictions import Predictions, attribute_groups
-from umix.reports.sentences import class_title
 from umix.reports.tables.text_table import Entry, TextTable
+from umix.reports.unit_titles import class_title
 
 _MOST_GROUPS = 24
 _MOST_CLASSES = 10  # with more, the table of a group would be wider than a page

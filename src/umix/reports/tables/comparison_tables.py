@@ -97,12 +97,13 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
 
 
 def threshold_notes(cells: Mapping[str, MethodRates]) -> list[str]:
-    """Which rows are decided by argmax and which with chosen biases; nothing where all are by argmax."""
+    """Which methods predict the most probable class and which by a chosen threshold; nothing where all do the former."""
     plain = [label for label, cell in cells.items() if cell.threshold == "off"]
     if len(plain) == len(cells):
         return []
-    others = f"Decided by argmax: {', '.join(plain)}. The others" if plain else "Decided"
-    return [f"{others}: with biases of the classes (of two, a threshold) chosen on validation together with the epoch."]
+    tuned = [label for label, cell in cells.items() if cell.threshold != "off"]
+    chosen = f"Threshold (biases of more than two classes) chosen on validation with the epoch: {', '.join(tuned)}."
+    return [f"Most probable class predicted: {', '.join(plain)}. {chosen}" if plain else chosen]
 
 
 def _worst_groups(cells: Mapping[str, MethodRates]) -> list[str]:
@@ -179,20 +180,23 @@ def _gain_columns(gains: Sequence[Paired]) -> list[list[Entry]]:
 def groups_table(comparison: Comparison, task: str) -> TextTable:
     """Groups as rows: how many test examples they have, and the rate of each method; each group column alone comes first."""
     cells, least = _ordered(comparison, task), comparison.min_groups.get(task, 1)
+    titles = comparison.titles[task]
     margins = comparison.margin_sizes.get(task, {})
     rows: list[list[Entry]] = []
     for column, sizes in margins.items():
         rows.append([Entry(f"by {column}"), Entry(""), *(Entry("") for _ in cells)])
         for name, size in sizes.items():
             spreads = [cell.margins[column][name] for cell in cells.values()]
-            rows.append([Entry(_group_name(name, size, least)), Entry(str(size)), *marked(spreads)])
+            rows.append(
+                [Entry(_group_name(titles[f"{name} ({column})"], size, least)), Entry(str(size)), *marked(spreads)]
+            )
     if margins:
         rows.append([Entry(f"by {' × '.join(margins)}"), Entry(""), *(Entry("") for _ in cells)])
     for name, size in comparison.sizes[task].items():
         spreads = [cell.groups[name] for cell in cells.values()]
-        rows.append([Entry(_group_name(name, size, least)), Entry(str(size)), *marked(spreads)])
+        rows.append([Entry(_group_name(titles[name], size, least)), Entry(str(size)), *marked(spreads)])
     small = any(size < least for size in comparison.sizes[task].values())
-    notes = [f"In brackets: fewer than {least} test examples, too few to be judged."] if small else []
+    notes = [f"In brackets: fewer than {least} test examples, judged only if clearly the worst."] if small else []
     return TextTable(f"{task}: test rates of the groups", ["group", "n test", *cells], rows, notes)
 
 

@@ -6,13 +6,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from umix.bench.search.search_result import SearchResult
+from umix.reports.sentences import RULE_WORDS
 
 
 def tuning_table(tuned: SearchResult, *, best: int = 5) -> Table:
     """The best trials: their settings and their validation score, which is a rate, in percent where it lies in [0, 1]."""
     keys = list(tuned.trials[0].settings)
-    seeds = ", ".join(map(str, tuned.seeds))
-    title = f"{tuned.method} on {tuned.task}: best trials by {tuned.select} on validation, seeds {seeds}"
+    seeds = f"seed{'s' * (len(tuned.seeds) > 1)} {', '.join(map(str, tuned.seeds))}"
+    by = RULE_WORDS.get(tuned.select, tuned.select)
+    title = f"{tuned.method} on {tuned.task}: best trials on validation by {by}, %, {seeds}"
     table = Table(title=escape(title), title_justify="left")
     for name in ("trial", *keys, "validation"):
         table.add_column(escape(name), justify="right")
