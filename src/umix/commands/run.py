@@ -186,7 +186,7 @@ def _json(
 ) -> dict[str, object]:
     """What ``--json`` prints: a run and the ordinary model beside it, or the pooled rates of folds and each of them."""
     first, *others = records
-    if first.folds is None:
+    if not others:
         return {**run_json(first, select), "ordinary": _ordinary_json(next(iter(ordinary), None), compared)}
     beside = [_ordinary_json(one, one.summary(None, "off")) for one in ordinary]
     pooled = None if compared is None else {"summary": compared.model_dump(mode="json"), "folds": beside}
@@ -224,15 +224,17 @@ def _print_result(
     from umix.reports.tables.run_table import fold_table, result_table
     from umix.reports.tables.text_table import terminal
 
-    record = records[0]
-    _print(f"{data_words(ordinary[0] if ordinary else record)}\n")  # some methods train on a part of validation
+    record, several = records[0], len(records) > 1
+    _print(
+        f"{data_words(ordinary[0] if ordinary else record, pooled=several)}\n"
+    )  # some methods train on a part of validation
     runs = shlex.quote(str(record.directory.parent))
     OUT.print(terminal(result_table(record, summary, compared, all_groups=f"umix table {runs} --groups")))
-    if record.folds is not None:
-        OUT.print(pooled_words(record.folds), "", highlight=False, markup=False, sep="\n")
+    if several:
+        OUT.print(pooled_words(len(records)), "", highlight=False, markup=False, sep="\n")
         OUT.print(terminal(fold_table(records, summary.select)))
         notes = {words for one in records for words in one.warnings}
-        if notes:
+        if notes and not verbose:
             _print(f"{counted(len(notes), 'note')} about data and training: umix report {runs} lists them.")
         return
     if words := selected_words(record, summary):

@@ -137,7 +137,11 @@ def compare(
         for task, summary in oracles.items()
     }
     least = {task: record.min_group for task, record in first.items()}
-    folds = {task: record.folds for task, record in first.items() if record.folds is not None}
+    folds = {
+        task: first[task].folds or 1
+        for task, methods in runs.items()
+        if any(len(of_seed) > 1 for records in methods.values() for of_seed in by_seed(records).values())
+    }
     titles = {task: unit_titles(record) for task, record in first.items()}
     return Comparison(cells, chosen, sizes, tuple(notes), judged, margin_sizes, least, folds, titles)
 

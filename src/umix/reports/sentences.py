@@ -70,8 +70,8 @@ def collapse_words(summary: Summary, model: str = "selected") -> str:
     return f"The {model} model has collapsed: it predicts {summary.collapsed!r} for every validation row."
 
 
-def data_words(record: RunRecord) -> str:
-    """The data of a run in a line: rows, label, groups, how they are divided, and the seed."""
+def data_words(record: RunRecord, *, pooled: bool = False) -> str:
+    """The data of a run, or of its folds together, in a line: rows, label, groups, how they are divided, and the seed."""
     task = record.plan["task"]
     sizes = [record.n_train, *(record.counts[split].n for split in ("val", "test"))]
     total = sum(sizes)
@@ -79,7 +79,8 @@ def data_words(record: RunRecord) -> str:
     roles = [f"{role} {names}" for role, names in _named_columns(record).items() if names]
     rows = f"{total:,} {_EXAMPLES.get(task['name'], 'examples')}"
     by = "".join(f" by {task[name]}" for name in ("split_by", "split_by_date") if task.get(name))
-    parts = f"{record.folds} folds{by}, each {shares}" if record.folds else f"split {shares}{by}"
+    fold = "" if record.fold is None else f"{record.folds} folds" if pooled else f"fold {record.fold} of {record.folds}"
+    parts = f"{fold}{by}, {'each ' * pooled}{shares}" if fold else f"split {shares}{by}"
     return one_line(" · ".join([record.title, rows, *roles, parts, f"seed {record.seed}"]))
 
 

@@ -10,8 +10,8 @@ from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import wilson
 from umix.errors import Setting, UserError
 from umix.reports.comparison import different_fits, lowest, over_seeds
-from umix.reports.unit_titles import class_title, unit_titles
 from umix.reports.tables.text_table import Entry, TextTable, marked, percents
+from umix.reports.unit_titles import class_title, unit_titles
 
 _SHOWN = 4  # groups in a sentence
 

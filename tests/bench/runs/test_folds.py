@@ -269,3 +269,17 @@ def test_the_seconds_of_a_command_are_shared_by_its_folds(table: Path, tmp_path:
     assert main([*command, "--out", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {fold["plan"]["method"]["time"] for fold in found["folds"]} == {200.0}
+
+
+def test_a_fold_alone_is_shown_as_a_run(table: Path, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = ["--set", f"task.folds={FOLDS}", "--set", "task.fold=2"]
+    command = ["run", str(table), "reweight", *ARGUMENTS[:-2], *one, *FAST, "-q", "--out", str(runs)]
+    capsys.readouterr()
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert "fold 2 of 3 by patient" in printed
+    assert "Pooled" not in printed
+    assert len(list(runs.glob("ward-reweight-*/record.json"))) == FOLDS  # it is the run that the folds made
+    folder = next(runs.glob("ward-reweight-fold2-*"))
+    assert main(["report", str(folder)]) == 0
+    assert "Pooled" not in (folder / "report.html").read_text()

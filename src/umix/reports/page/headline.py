@@ -101,8 +101,8 @@ def headline(runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, bas
         )
     notes = _second({label: rows for label, rows in others.items() if label != method}, summaries, records[0])
     notes += _small_groups(records[0], next(iter(own.values())))
-    if records[0].folds is not None:
-        notes.append(f"{pooled_words(records[0].folds)} Epochs, predictions and examples below are those of one fold.")
+    if (folds := records[0].folds) is not None and len(records) > len(own):
+        notes.append(f"{pooled_words(folds)} Epochs, predictions and examples below are those of one fold.")
     notes += [words for label, rows in runs.items() for words in missing_folds(label, rows)]
     notes += [] if kind == "group" else ["This task has no groups, so the least accurate class is shown."]
     notes += [

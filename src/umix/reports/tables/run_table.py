@@ -140,7 +140,7 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
     stage, by = stage_words(record, summary), RULE_WORDS.get(summary.select, summary.select)
     chosen = "the last" if summary.select == "last" else f"chosen on validation by {by}"
     table = Table(
-        title=f"{escape(record.title)} · {record.method} · seed {record.seed}" + f" · {stage}, {chosen}" * bool(stage),
+        title=f"{escape(record.title)} · {record.method} · {record.words}" + f" · {stage}, {chosen}" * bool(stage),
         title_justify="left",
         caption_justify="left",
     )
