@@ -1,7 +1,7 @@
 """Everything a report says of one task, as plain data: the page only draws it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from umix.bench.runs.record import RunRecord
@@ -200,7 +200,8 @@ def _held_out(runs: dict[str, list[RunRecord]], method: str, baseline: str | Non
         return None
     same_seed = [] if baseline is None or baseline == method else [r for r in runs[baseline] if r.words == record.words]
     against = load_predictions(same_seed[0]) if same_seed else None
-    return held_out(method, record, predictions, None if against is None else (str(baseline), against))
+    found = held_out(method, record, predictions, None if against is None else (str(baseline), against))
+    return found if record.fold is None else replace(found, price=None)  # of one fold, beside a headline of all
 
 
 def _train_curves(label: str, record: RunRecord, training: Training, of_groups: dict[str, str]) -> list[Figure]:
