@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Callable
 from importlib import resources
 
@@ -217,6 +218,12 @@ def test_json_has_the_rows_of_all_rules_with_groups_and_published_numbers(runs: 
 def test_published_numbers_are_rates_of_methods_that_can_be_run() -> None:
     assert published("waterbirds", "erm") == {"average": Spread(0.97, 0.002), "worst": Spread(0.637, 0.019)}
     assert published("waterbirds", "dfr") == published("colored_digits", "umix") == {}
+
+
+def test_numbers_that_were_published_without_a_deviation_have_none() -> None:
+    worst = published("waterbirds", "jtt")["worst"]
+    assert worst.mean == 0.86
+    assert math.isnan(worst.std)
     assert published_for_rule("celeba", "umix", "average")["worst"].mean == 0.846
     assert published_for_rule("waterbirds", "erm", "worst") == {}
     content = json.loads((resources.files("umix.reports") / "published.json").read_text())

@@ -333,7 +333,7 @@ def _flat(task: str, label: str, cell: MethodRates, *, with_published: bool) -> 
     row |= _gains(cell.gains)
     if with_published:
         for rate, spread in published(task, cell.method).items():
-            row |= {f"published_{rate}_mean": spread.mean, f"published_{rate}_std": spread.std}
+            row |= {f"published_{rate}_mean": spread.mean, f"published_{rate}_std": _number(spread.std)}
     return row | {"doubts": "; ".join(cell.doubts)}
 
 
@@ -362,11 +362,13 @@ def _published_numbers() -> dict[str, Any]:
 def published(task: str, method: str) -> dict[str, Spread]:
     """``average`` and ``worst`` of the method on the task as rates, as far as the paper has them; empty where it has none.
 
+    The deviation is NaN where the paper prints none.
+
     >>> published("waterbirds", "umix")["worst"]
     Spread(mean=0.9, std=0.011)
     """
     rates = _published_numbers()["methods"].get(method, {}).get(task, {})
-    return {rate: Spread(_share(mean), _share(std)) for rate, (mean, std) in rates.items()}
+    return {rate: Spread(_share(mean), math.nan if std is None else _share(std)) for rate, (mean, std) in rates.items()}
 
 
 def published_for_rule(task: str, method: str, rule: str) -> dict[str, Spread]:
