@@ -66,6 +66,8 @@ def test_the_best_of_every_kind_is_listed_with_the_score_that_decided(record: Ma
     )
     assert " · ordinary 60.0 · " in candidate_words(chosen.with_threshold("off"))
     assert candidate_words(record(0, [9, 4])) == ""
+    frozen = record(0, [9, 8], "best", choices={**chosen.choices, "compared": {"words": "as heads"}})
+    assert candidate_words(frozen).endswith("pulled towards their class; as heads on frozen features)")
 
 
 def test_without_groups_the_score_is_explained(record: Make) -> None:

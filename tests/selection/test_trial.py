@@ -124,6 +124,7 @@ def test_candidates_of_a_pretrained_net_are_heads_on_its_features_and_the_winner
     result, progress = trained(name, trained=True)
     assert "as heads on the frozen features of test:curved" in progress.notes[-1]
     assert "as heads on frozen features, on validation" in result.choices["reason"]
+    assert "frozen" in result.choices["compared"]["words"]
     body = Curved(trained=True).parts(torch.zeros(6), 2)[0]
     assert not torch.equal(result.net.body[0].weight, body[0].weight)
 

@@ -163,6 +163,7 @@ def candidate_words(record: RunRecord) -> str:
     of = "worst validation group, small groups pulled towards their class"
     if not record.counts["val"].groups_choose:
         of = "on validation, half the mean of the classes, half the worst class"
+    of += "; as heads on frozen features" if "compared" in record.choices else ""
     shown = [f"{kind} {'costs too much' if score is None else f'{100 * score:.1f}'}" for kind, score in scores.items()]
     return f"{' · '.join(shown)}   (%, {of})"
 

@@ -49,6 +49,7 @@ Auto = Literal["auto"]
 Rule = Literal["worst", "balanced"]
 
 _MOST_POINTS = 40  # of the frontier that are kept
+COMPARED = "candidates were compared as heads on the net's frozen features"
 ERM, REWEIGHT = "erm", "reweight by=class"  # the names of the simple candidates
 
 
@@ -166,6 +167,7 @@ class Selection:
             "reason": self.reason,
             "candidates": [result.as_json() for result in self.results],
             "frontier": [point.as_json() for point in self.frontier],
+            **({} if self.baseline is None else {"compared": {"words": COMPARED}}),
         }
 
     @property
