@@ -1,7 +1,7 @@
 """Pictures of real reports for the tutorials: ``python docs/generate/report_pictures.py FOLDER``.
 
-FOLDER holds ``table``, ``texts``, ``images`` and ``adult``, each with what its tutorial leaves: ``runs`` with ``report.html``. Needs
-Chromium. A folder that is missing is passed over.
+FOLDER holds ``table``, ``texts``, ``images`` and ``adult``, each with what its tutorial leaves: ``runs`` with ``report.html``.
+Needs Chromium. A folder that is missing is passed over.
 """
 
 import io
@@ -30,9 +30,7 @@ PICTURES = {
 
 def picture(page: Page, begin: str, end: str) -> Image.Image:
     """The part of ``page`` from the element ``begin`` to the first of ``end``, in 128 colours."""
-    tops = [page.locator(one).first.bounding_box() for one in (begin, end)]
-    assert tops[0] is not None and tops[1] is not None
-    top, bottom = (box["y"] for box in tops)
+    top, bottom = (page.locator(one).first.evaluate("it => it.getBoundingClientRect().top") for one in (begin, end))
     clip = {"x": 0, "y": top - 12, "width": WIDTH, "height": bottom - top}
     content = page.screenshot(full_page=True, clip=clip)
     return Image.open(io.BytesIO(content)).convert("RGB").quantize(128, dither=Image.Dither.NONE)

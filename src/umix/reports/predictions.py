@@ -7,7 +7,7 @@ import numpy as np
 
 from umix.bench.runs.example_tables import read_held_out
 from umix.bench.runs.record import RunRecord
-from umix.core.words import group_name
+from umix.core.words import bare_columns, group_title
 from umix.run_folder import PREDICTIONS
 
 if TYPE_CHECKING:
@@ -113,8 +113,10 @@ def attribute_groups(record: RunRecord, examples: Predictions) -> dict[str, np.n
     if not record.group_parts:
         return {name: examples.member[:, place] for place, name in enumerate(record.groups)}
     members: dict[str, np.ndarray] = {}
+    columns = record.group_columns
+    bare = bare_columns(columns, record.group_values)
     for place, parts in enumerate(record.group_parts):
-        name = group_name(parts[1:])
+        name = group_title(dict(zip(columns[1:], parts[1:], strict=True)), bare)
         members[name] = members.get(name, np.zeros(examples.n, dtype=bool)) | examples.member[:, place]
     return members
 

@@ -1,6 +1,6 @@
 """The data drawn: rates, intervals, seeds, epochs and uncertainties are those of the records."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -237,3 +237,10 @@ def test_the_axis_names_the_epochs_that_were_counted() -> None:
     rows = share_rows(np.zeros(20), np.ones((20, 1), dtype=bool), ["all"])
     layer = shares(rows, {"all": "#000000"}, window="epochs 1 to 3").chart.to_dict()["layer"][0]
     assert layer["encoding"]["x"]["title"] == "uncertainty: share of epochs 1 to 3 wrong"
+
+
+def test_the_captions_round_rates_once_as_the_tables_do(record: Callable[..., RunRecord]) -> None:
+    hits = {"hits": [[2613, 3000]], "sizes": [3256, 3256], "class_hits": [[5613]], "class_sizes": [6512]}
+    runs = {"erm": [record(0, [1, 1], split_counts={"val": hits, "test": hits})]}
+    figure = tradeoff(tradeoff_rows(runs, None), method_colours(["erm"]), kind="group")
+    assert "on the worst group: 80.3 %" in figure.description  # 80.2518 %; 80.25 would be rounded to 80.2

@@ -203,7 +203,8 @@ def _described(
 
 
 def _percent(rate: float | np.floating[Any]) -> float:
-    return round(100 * float(rate), 2)
+    """``rate`` in percent, with so many digits that a caption that rounds it again says what the tables say."""
+    return round(100 * float(rate), 6)
 
 
 def tradeoff_rows(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -> list[dict[str, Any]]:
@@ -215,11 +216,9 @@ def tradeoff_rows(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -
             worst = lowest(summary)
             if summary.average is None or worst != worst:
                 continue
-            seeds.append(
-                {"average": round(100 * summary.average, 2), "worst": round(100 * worst, 2), "seed": str(seed)}
-            )
+            seeds.append({"average": _percent(summary.average), "worst": _percent(worst), "seed": str(seed)})
         if seeds:
-            mean = {name: round(sum(row[name] for row in seeds) / len(seeds), 2) for name in ("average", "worst")}
+            mean = {name: round(sum(row[name] for row in seeds) / len(seeds), 6) for name in ("average", "worst")}
             rows += [{"method": method, **row} for row in ({**mean, "seed": "mean"}, *seeds)]
     return rows
 

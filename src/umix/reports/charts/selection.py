@@ -30,9 +30,9 @@ def candidate_rows(record: RunRecord) -> list[dict[str, Any]]:
         {
             "method": _method(candidate),
             "candidate": candidate["candidate"],
-            "average": round(100 * candidate["average"], 2),
-            "worst": round(100 * candidate["worst"], 2),
-            "score": "average too low" if candidate["score"] is None else round(100 * candidate["score"], 2),
+            "average": round(100 * candidate["average"], 6),
+            "worst": round(100 * candidate["worst"], 6),
+            "score": "average too low" if candidate["score"] is None else round(100 * candidate["score"], 6),
             "epochs": candidate["epochs"],
             "winner": place == 0,
         }
@@ -53,8 +53,8 @@ def frontier_rows(record: RunRecord) -> list[dict[str, Any]]:
         {
             "method": FRONTIER,
             "candidate": points[k]["candidate"],
-            "average": round(100 * points[k]["average"], 2),
-            "worst": round(100 * points[k]["worst"], 2),
+            "average": round(100 * points[k]["average"], 6),
+            "worst": round(100 * points[k]["worst"], 6),
         }
         for k in kept.tolist()
     ]

@@ -17,6 +17,7 @@ from umix.reports.comparison import BASELINE, different_pairs, drawn, lowest, me
 from umix.reports.page.group_words import group_words
 from umix.reports.sentences import collapse_words, judged_words, pooled_words
 from umix.reports.tables.text_table import percents
+from umix.reports.unit_titles import unit_titles
 
 Evidence = Literal["strong", "moderate", "weak"]
 _MANY_SEEDS = 5
@@ -189,7 +190,7 @@ def _second(
 
 
 def _small_groups(record: RunRecord, summary: Summary) -> list[str]:
-    words = judged_words(_without_collapse(summary), record.min_group) if record.groups else ""
+    words = judged_words(_without_collapse(summary), record.min_group, unit_titles(record)) if record.groups else ""
     return [words] if words else []
 
 

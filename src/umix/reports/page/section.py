@@ -24,6 +24,7 @@ from umix.reports.tables.comparison_tables import cautions, groups_table
 from umix.reports.tables.text_table import TextTable
 from umix.reports.target import TargetCheck, check_target, target_table
 from umix.reports.training_examples import Training, training_of
+from umix.reports.unit_titles import unit_titles
 
 
 @final
@@ -106,7 +107,9 @@ def _section(
     order = group_order(rows, baseline or said.method)
     of_methods = method_colours(list(runs), first=said.method)
     of_groups = group_colours(names, order.judged or order.small)
-    results = [group_dots(rows, of_methods, kind=said.kind, baseline=baseline or said.method)]
+    titles = unit_titles(first) if first.groups else {}
+    titled = [{**row, "group": titles.get(row["group"], row["group"])} for row in rows]
+    results = [group_dots(titled, of_methods, kind=said.kind, baseline=baseline or said.method)]
     if len(runs) > 1:
         results.append(tradeoff(tradeoff_rows(runs, select), of_methods, kind=said.kind))
     chosen = _detailed(runs, said.method)
