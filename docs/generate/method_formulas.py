@@ -22,6 +22,7 @@ PAPERS = {
     "cvar_dro": f"{_ARXIV}2010.05893",
     "dfr": f"{_ARXIV}2204.02937",
     "domainmix": f"{_ARXIV}1912.01805",
+    "dpe": f"{_ARXIV}2505.23027",
     "eiil": f"{_ARXIV}2010.07249",
     "erm": "https://proceedings.neurips.cc/paper/1991/hash/ff4d5fbbafdf976cfdc032e3bde78de5-Abstract.html",
     "evals": f"{_ARXIV}2410.05345",
@@ -104,6 +105,10 @@ FORMULAS: dict[str, tuple[str, ...]] = {
     "cvar_dro": (_CVAR,),
     "dfr": (_LAST_LAYER + r"B \text{ held-out rows, every group as often}",),
     "domainmix": (_MIXED, _MIXTURE + r", \quad i, j \text{ of different domains}"),
+    "dpe": (
+        r"\hat p(y \mid x) = \frac1M \sum_m \text{softmax}\bigl(-|s_m|\,\bigl\lVert \tfrac{h}{\lVert h\rVert} -"
+        r" \tfrac{p_{m,y}}{\lVert p_{m,y}\rVert}\bigr\rVert\bigr)",
+    ),
     "eiil": (
         r"\max_q\; \sum_e \bigl\lVert\nabla_s \textstyle\sum_i q_i(e)\,\ell(s z_i, y_i)\bigr\rVert^2_{s=1}",
         _GROUP_DRO,

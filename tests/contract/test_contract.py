@@ -80,6 +80,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
     "spare": [{"clusters": 2, "power": "auto"}],
     "afr": [{"lam": 0.1}, {"lam": 0.1, "sigma": 0.5}],
     "self": [{"by": "loss"}],
+    "dpe": [{"by": "class", "members": 3}],
     "evals": [{"k": 10, "penalty": "l2"}],
     "reweight": BY_GROUP,
     "resample": BY_GROUP[-1:],

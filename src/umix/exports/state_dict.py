@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from umix.exports.trained_model import TrainedModel
 from umix.models.model import Model
 from umix.models.net import Net
+from umix.models.prototypes import PrototypeHead
 from umix.models.registry import net_kind
 
 #: The names of the files in a folder.
@@ -104,4 +105,15 @@ def _made_by_umix(trained: TrainedModel) -> list[str]:
         *("from umix.models.registry import net_settings", ""),
         f"settings = net_settings({name!r}{arguments}){with_categories}",
         f"net = settings.build({example}, {len(record.classes)})",
+        *_prototypes(trained.net.head),
+    ]
+
+
+def _prototypes(head: nn.Module) -> list[str]:
+    """Lines that put a head of prototypes in place of the last layer, if the net has one."""
+    if not isinstance(head, PrototypeHead):
+        return []
+    return [
+        "from umix.models.prototypes import PrototypeHead, use_prototypes",
+        f"use_prototypes(net, PrototypeHead{tuple(head.prototypes.shape)})",
     ]

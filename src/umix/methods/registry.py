@@ -36,6 +36,7 @@ METHODS: "Registry[Method]" = Registry(
         "afr": "umix.methods.afr:AFR",
         "self": "umix.methods.self:SELF",
         "cb_last_layer": "umix.methods.cb_last_layer:CBLastLayer",
+        "dpe": "umix.methods.dpe:DPE",
         "evals": "umix.methods.evals:EVaLS",
         # Class imbalance; the first two also balance groups.
         "reweight": "umix.methods.reweight:Reweight",

@@ -10,6 +10,7 @@ from umix.bench.spec.code_in_files import code_refused
 from umix.core.streams import torch_stream
 from umix.errors import UserError
 from umix.models.model import Model, ModelSettings
+from umix.models.prototypes import match_head
 from umix.models.registry import names_code, net_kind, net_settings
 from umix.models.weight_files import state_hash
 from umix.run_folder import weights_path
@@ -55,6 +56,7 @@ def net_with(
     """The net of ``record`` with these weights, in evaluation mode."""
     _check_code(record, net_name, trust_code=trust_code)
     net = _built(record, _settings(record, net_name))
+    match_head(net, weights)
     part: torch.nn.Module = net
     if record.plan["net"].get("freeze"):
         part, weights = net.head, {name.removeprefix("head."): tensor for name, tensor in weights.items()}
