@@ -35,6 +35,7 @@ PAPERS = {
     "ingroup_mixup": f"{_ARXIV}1710.09412",
     "irm": f"{_ARXIV}1907.02893",
     "jtt": f"{_ARXIV}2107.09044",
+    "lc": f"{_ARXIV}2212.01433",
     "ldam": f"{_ARXIV}1906.07413",
     "lff": f"{_ARXIV}2007.02561",
     "lisa": f"{_ARXIV}2201.00299",
@@ -133,6 +134,10 @@ FORMULAS: dict[str, tuple[str, ...]] = {
         r" \bigl\lVert\nabla_s L_e(s z)\bigr\rVert^2_{s=1}",
     ),
     "jtt": (r"\min_\theta \sum_i \bigl(1 + \text{upweight} \cdot 1[\hat y_i^{\text{ERM}} \ne y_i]\bigr)\,\ell_i",),
+    "lc": (
+        r"\min_\theta\; \frac1n \sum_i \ell\bigl(f(\tilde x_i) + \log P(\cdot \mid a_i)^\eta, y_i\bigr), \qquad"
+        r" \tilde x_i = \lambda x_i + (1-\lambda) x_j, \quad y_j = y_i \ne a_j",
+    ),
     "ldam": (
         r"\min_\theta\; \frac1{n s} \sum_i \ell\bigl(s\,(z_i - \Delta_{y_i} e_{y_i}), y_i\bigr),"
         r" \qquad \Delta_y = \text{max_margin} \cdot \Bigl(\frac{n_{\min}}{n_y}\Bigr)^{1/4}",

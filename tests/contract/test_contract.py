@@ -70,6 +70,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
     "chi2_dro": [{"alpha": "auto"}],
     "jtt": [{"identification_epochs": "auto", "upweight": "auto"}, {"record": "online"}],
     "bam": [{"strength": 0.0}],
+    "lc": [{"mix": False, "eta": 0.0}, {"mixing": "features", "ramp": 0}, {"mixing": "cutmix", "smoothing": 0.0}],
     "lff": [{"smoothing": 0.9}],
     "eiil": INFERRED,
     "xrm": [{"twin_epochs": 1, "tries": 2, "batches": "shuffled"}, {"then": "umix", "class_balance": False}],

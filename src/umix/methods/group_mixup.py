@@ -5,6 +5,9 @@ n_g^(−power), scaled to mean 1. With ``groups_from=few`` the groups of trainin
 weight is the expected one: Σ_g p_ig·n_g^(−power) with the expected sizes n_g = Σ_i p_ig. ``power=1`` gives every group the same
 total weight, ``power=0`` is mixup without weights, ``sigma=0`` is reweighting by group.
 
+It is not the group mixup of Liu et al. 2023, which is part of ``lc``: that mixes examples of one label with those that a biased net
+gets wrong, without known groups and without weights.
+
 Differs from the paper:
 - there is no paper of this combination: mixing is that of UMIX, weights are those of reweighting by group (Idrissi et al. 2022).
 

@@ -25,6 +25,7 @@ METHODS: "Registry[Method]" = Registry(
         "jtt": "umix.methods.jtt:JTT",
         "bam": "umix.methods.bam:BAM",
         "lff": "umix.methods.lff:LfF",
+        "lc": "umix.methods.lc:LC",
         "ula": "umix.methods.ula:ULA",
         "cnc": "umix.methods.cnc:CnC",
         # Without group labels: groups are inferred.
