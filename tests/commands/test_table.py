@@ -152,6 +152,7 @@ def test_wrong_input_is_one_sentence_and_exit_code_two(
         ),
         (["--target", "0.7", "--select", "all"], "--target must be shown without --select all"),
         (["--target", "70"], "--target must be a rate in (0, 1], got 70; 0.7 is 70 %"),
+        (["--metric", "accuracy", "--target", "70"], "--target must be a rate in (0, 1], got 70; 0.7 is 70 %"),
         (["--metric", "cost"], "as in cost:FN=5,FP=1"),
         (["--select", "all", "-f", "csv"], "--select all must be shown without the format csv"),
     ],

@@ -13,6 +13,7 @@ from umix.core.statistics import Interval, Spread
 from umix.reports.comparison import different_fits, over_seeds
 from umix.reports.metrics import CALIBRATED, DIFFERENCES, Measured, Metric, by_group, difference, uncalibrated
 from umix.reports.tables.text_table import Entry, TextTable, marked
+from umix.reports.target import known_target
 
 Runs = Mapping[str, Mapping[str, Sequence[RunRecord]]]
 _ALL = "all"
@@ -37,6 +38,8 @@ def metric_tables(runs: Runs, text: str, *, groups: bool = False, target: float 
     tables = []
     for task, methods in runs.items():
         metric, by = _metric(methods, text)
+        if target is not None and metric.is_share:
+            known_target(target)
         measured = _measured_runs(methods, metric, by, intervals=groups)
         tables.append(_metric_table(task, methods, metric, by, measured, target))
         if groups and metric.name not in DIFFERENCES:
@@ -123,17 +126,19 @@ def _group_rows(
 ) -> list[dict[str, Any]]:
     """Group and method of every row, how many examples the group has, and the numbers over seeds; None for what is not known."""
     rows = []
-    for name in next(iter(measured.values()))[0].groups or [""]:
+    names = dict.fromkeys(
+        name for runs in measured.values() for run in runs for name in run.groups
+    )  # splits may differ
+    for name in names or [""]:
         for label, records in methods.items():
             runs, fits = measured[label], different_fits(records)
-            value, size = _spread(runs, name, fits), runs[0].groups[name].size if runs[0].groups else None
+            value, here = _spread(runs, name, fits), [run.groups[name] for run in runs if name in run.groups]
             if metric.name in DIFFERENCES:
                 value = over_seeds([run.apart for run in runs], fits)
-            ends = [run.groups[name].interval for run in runs if name in run.groups]
+            low, high = (Spread.of([getattr(one.interval, end) for one in here]).mean for end in ("low", "high"))
             before = over_seeds([_value(run.before, name) for run in runs], fits).mean
-            row = {"group": name or _ALL, "method": label, "n_seeds": len(runs), "n": size}
-            numbers = {"value": value.mean, "std": value.std, "before_calibration": before}
-            numbers |= {end: Spread.of([getattr(one, end) for one in ends]).mean for end in ("low", "high") if ends}
+            row = {"group": name or _ALL, "method": label, "n_seeds": len(runs), "n": here[0].size if here else None}
+            numbers = {"value": value.mean, "std": value.std, "low": low, "high": high, "before_calibration": before}
             rows.append(row | {key: None if math.isnan(number) else number for key, number in numbers.items()})
     return rows
 
@@ -149,13 +154,13 @@ def _groups_table(
     header = ["group", "method", "n", metric.name, "before calibration"]
     entries = []
     for row in rows:
-        group = row["group"] if row["n"] >= least else f"({row['group']})"
+        group = row["group"] if (row["n"] or 0) >= least else f"({row['group']})"
         shown = "–"
         if row["value"] is not None:
             ends = None if row["low"] is None else Interval(row["low"], row["high"])
             shown = metric.text(row["value"], ends)
         before = "–" if row["before_calibration"] is None else metric.text(row["before_calibration"])
-        entries.append([Entry(text) for text in (group, row["method"], f"{row['n']:,}", shown, before)])
+        entries.append([Entry(text) for text in (group, row["method"], f"{row['n'] or 0:,}", shown, before)])
     last = None if any(row["before_calibration"] is not None for row in rows) else -1
     notes = ["In brackets the 95 % interval within a run (Wilson's for shares, else bootstrap), averaged over seeds."]
     return TextTable(f"{task}: {metric} of the groups", header[:last], [one[:last] for one in entries], notes)
