@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from umix.adapters.sklearn.sample_weights import sample_weights
     from umix.adapters.weighted_mixup import WeightedMixup
     from umix.api.doctor import doctor
+    from umix.api.evaluate import EvaluationResult, evaluate
     from umix.api.report import report
     from umix.api.result import RunResult, export, load_result, predict
     from umix.api.study import StudyResult, run_study
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _HOME = {
     "METHODS": "umix.methods.registry",
     "TASKS": "umix.data.registry",
+    "EvaluationResult": "umix.api.evaluate",
     "FitSettings": "umix.training.fit_settings",
     "GroupCounts": "umix.adapters.group_counts",
     "Groups": "umix.data.groups",
@@ -64,6 +66,7 @@ _HOME = {
     "UserError": "umix.errors",
     "WeightedMixup": "umix.adapters.weighted_mixup",
     "doctor": "umix.api.doctor",
+    "evaluate": "umix.api.evaluate",
     "execute": "umix.bench.runs.execute",
     "export": "umix.api.result",
     "group_counts": "umix.adapters.group_counts",
@@ -87,6 +90,7 @@ __all__ = [
     "METHODS",
     "TASKS",
     "Context",
+    "EvaluationResult",
     "FitSettings",
     "GroupCounts",
     "Groups",
@@ -109,6 +113,7 @@ __all__ = [
     "WeightedMixup",
     "__version__",
     "doctor",
+    "evaluate",
     "execute",
     "export",
     "group_counts",

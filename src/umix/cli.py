@@ -20,6 +20,7 @@ from umix.commands.catalogue import methods, nets, presets, tasks
 from umix.commands.clean_output import clean_output
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
+from umix.commands.evaluate import evaluate
 from umix.commands.export import export
 from umix.commands.flags import as_flag
 from umix.commands.predict import predict
@@ -52,6 +53,7 @@ for _command in (
     table,
     report,
     predict,
+    evaluate,
     export,
     weights,
     tasks,

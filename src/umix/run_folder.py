@@ -42,11 +42,13 @@ TABLE_TEXTS = "columns-texts.safetensors"
 ARRAY_INPUTS = "arrays.safetensors"
 IMAGE_INPUTS = "images.json"
 TEXT_INPUTS = "texts.safetensors"
+#: Which inputs matter, as ``umix evaluate --importance`` found last.
+IMPORTANCE = "importance.json"
 #: What was recorded of single folds of a stage that is cross-fitted, until the whole trajectory is there.
 ANY_FOLD = "fold-*.safetensors"
 _WEIGHTS = "weights"
 _TABLES = (TRAINING_ROWS, PREDICTIONS, ARGMAX_PREDICTIONS, EPOCHS)
-_TEXTS = (RECORD, ORDINARY, FAILED, TABLE_COLUMNS, IMAGE_INPUTS)
+_TEXTS = (RECORD, ORDINARY, FAILED, TABLE_COLUMNS, IMAGE_INPUTS, IMPORTANCE)
 
 
 def is_run_file(path: Path) -> bool:

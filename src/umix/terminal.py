@@ -27,6 +27,7 @@ _STAGES = {
     "decode": "decoding images",
     "features": "computing features",
     "predict": "predicting",
+    "importance": "shuffling columns",
 }
 _LEAST_SHARE = 0.05  # of the work, from which on the time left is estimated
 _MOST_SHARE = 0.99  # of a run that has not ended

@@ -2,13 +2,15 @@
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final
 
 from rich.console import Group
 from rich.text import Text
 
+from umix.bench.evaluation.evaluate import ChosenModel, evaluate
+from umix.bench.evaluation.evaluated import Evaluated
 from umix.bench.predict import PredictedBlocks, reader
 from umix.bench.runs.example_files import held_out_logits, held_out_table, image_files, training_rows
 from umix.bench.runs.example_tables import (
@@ -37,7 +39,7 @@ from umix.reports.tables.run_table import fold_table, result_table, run_table
 from umix.reports.tables.text_table import terminal
 from umix.reports.target import TargetCheck, check_target
 from umix.terminal import as_html, as_text
-from umix.training.progress import Progress
+from umix.training.progress import Progress, Silent
 
 if TYPE_CHECKING:
     import polars
@@ -181,6 +183,29 @@ class RunResult:
         for note in (*filter(None, [fold_words(self.record)]), *prediction.notes):
             warnings.warn(note, UmixWarning, stacklevel=2)
         return prediction.table
+
+    def evaluated(
+        self,
+        new: Any,
+        options: Mapping[str, Any],
+        *,
+        with_importance: bool,
+        select: str | None = None,
+        threshold: Threshold | None = None,
+        progress: Progress | None = None,
+    ) -> Evaluated:
+        """The run on labelled new data, as ``umix.evaluate`` shows it."""
+        choice, summary = self.record.choice(select, threshold), self.summary(select, threshold)
+        model = ChosenModel(
+            self.record,
+            self._reader(),
+            self._net(choice.epoch),
+            self.record.biases(choice),
+            summary,
+            self._held_out(),
+            same_choice=choice == self.record.choice(),
+        )
+        return evaluate(model, new, options, with_importance=with_importance, progress=progress or Silent())
 
     def inputs(self, new: Any) -> "Tensor":
         """What the net takes for ``new``, [n, ...], made as ``predict`` makes it: for a model that was exported without it."""

@@ -25,7 +25,8 @@ _OTHER = {
 #: Settings whose flag is their name with dashes; every other setting is given with ``--set``.
 _SAME = {
     "allow_subset", "baseline", "budget", "cache", "choices", "cpus", "threshold", "devices", "drop", "folders",
-    "folds", "format", "freeze", "gpus", "groups", "id", "label", "label_from", "license", "log", "metadata", "min_group",
+    "folds", "format", "freeze", "gpus", "groups", "id", "importance", "label", "label_from", "license", "log", "metadata",
+    "min_group",
     "mlflow_uri", "name", "net", "nodes", "out", "output", "range", "root", "rows", "seeds", "select",
     "skip_impossible", "split", "split_by", "split_by_date", "storage", "target", "text", "threads", "trials",
     "trust_code", "tune", "use_groups", "weight", "workers", "x",

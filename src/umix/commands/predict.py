@@ -63,7 +63,7 @@ def predict(
         from umix.bench.predict import write_predictions
 
         prediction = write_predictions(
-            record, _opened(new), output, select=select, threshold=threshold, progress=bars, trust_code=trust_code
+            record, opened(new), output, select=select, threshold=threshold, progress=bars, trust_code=trust_code
         )
     summary = record.summary(select, threshold)
     _print_notes(record, summary, prediction.notes)
@@ -101,7 +101,7 @@ def _stream(
 
             notes = stream_predictions(
                 record,
-                _opened(new),
+                opened(new),
                 sys.stdout.buffer,
                 select=select,
                 threshold=threshold,
@@ -113,7 +113,7 @@ def _stream(
     _print_notes(record, record.summary(select, threshold), notes)
 
 
-def _opened(new: Path) -> Path | IO[bytes]:
+def opened(new: Path) -> Path | IO[bytes]:
     """Standard input for ``-``, other paths as they are."""
     if new != _PIPE:
         return new

@@ -101,10 +101,7 @@ class ArraySource(RowRoles, TaskSource):
             check_roles(self, frame.columns, self.rows.name)
             values = read_array(self.path, self.x)
             check_shape(values, self.x)
-            if len(frame) != len(values):
-                raise UserError(
-                    f"{self.rows.name} must have a row for each of the {len(values)} rows of {self.path.name}, got {len(frame)}."
-                )
+            self._check_rows(frame, len(values))
         else:
             names = array_names(self.path)
             check_roles(self, [name for name in names if name != self.x] or names, self.path.name)
@@ -113,6 +110,33 @@ class ArraySource(RowRoles, TaskSource):
             roles = dict.fromkeys((*self.single, *self.groups))
             frame = columns({name: read_array(self.path, name) for name in roles}, n=len(values))
         return self.task(values, frame, fingerprint=self.content)
+
+    def labelled(self, reader: Reader, new: Any) -> "tuple[NewInputs, polars.DataFrame]":
+        """As for every kind of data; in memory ``new`` is a mapping from names to arrays, as an .npz file is."""
+        if isinstance(new, Mapping):
+            if self.x not in new:
+                raise unknown("array of the inputs", self.x, list(new))
+            inputs, arrays = reader.inputs(new[self.x]), {name: in_memory(array) for name, array in new.items()}
+        else:
+            self.check_files()
+            inputs = reader.inputs(self.path)
+            arrays = {name: read_array(self.path, name) for name in array_names(self.path) if name in self._named}
+        if self.rows is not None:
+            frame = as_frame(self.rows)
+            self._check_rows(frame, len(inputs.x))
+            return inputs, frame
+        return inputs, columns({name: arrays[name] for name in arrays if name in self._named}, n=len(inputs.x))
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        """The arrays that have roles."""
+        return (*self.single, *self.groups)
+
+    def _check_rows(self, frame: "polars.DataFrame", n: int) -> None:
+        if len(frame) != n:
+            raise UserError(
+                f"{self.rows and self.rows.name} must have a row for each of the {n} rows of {self.path.name}, got {len(frame)}."
+            )
 
     def task(self, values: Array, frame: "polars.DataFrame", *, fingerprint: str) -> Task:
         """The task of the inputs ``values``; the columns of ``frame`` are the other arrays."""

@@ -35,7 +35,8 @@ TASKS: Registry[TaskSource] = Registry(
 )
 
 #: The kinds of data that people bring themselves; a path names them.
-OWN: dict[str, type[TaskSource]] = {
+OwnSource = TableSource | ArraySource | ImageFolder | TextSource
+OWN: dict[str, type[OwnSource]] = {
     source.name: source for source in (TableSource, ArraySource, ImageFolder, TextSource)
 }
 

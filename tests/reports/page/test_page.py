@@ -250,3 +250,24 @@ def test_rows_of_a_table_that_changed_are_not_shown(tmp_path: Path) -> None:
         file.write("right,0.0,1\n")
     report(tmp_path / "runs", page)
     assert "has changed since the run" in page.read_text(encoding="utf-8")
+
+
+def test_the_page_says_which_inputs_matter_where_it_was_asked(tmp_path: Path) -> None:
+    from umix import evaluate, load_task, train
+
+    x = np.random.default_rng(0).normal(size=300)
+    polars.DataFrame({"<i>x": x, "y": np.where(x > 0, "yes", "no")}).write_csv(tmp_path / "t.csv")
+    run = train(load_task(str(tmp_path / "t.csv"), label="y"), "erm", epochs=2, out=tmp_path / "runs")
+    page = tmp_path / "report.html"
+    report(run, page)
+    assert "Which inputs matter" not in page.read_text(encoding="utf-8")
+    evaluate(run, importance=True)
+    report(run, page)
+    text = " ".join(Elements(page.read_text(encoding="utf-8")).text.split())
+    assert (
+        "Which inputs matter on test rows of t Of erm + threshold. Percentage points of accuracy that are lost" in text
+    )
+    assert "<i>x" in text
+    report(run, page, threshold="off", select="last")  # another epoch than the one that was asked about
+    shown = "Which inputs matter" in page.read_text(encoding="utf-8")
+    assert shown == (run.record.choice("last", "off") == run.record.choice())

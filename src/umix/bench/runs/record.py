@@ -87,6 +87,7 @@ class RunRecord(Stored):
     train_sizes: list[int]  # of the groups: they may overlap or leave rows out
     train_margin_sizes: list[int] = Field(default_factory=list)
     n_train: int = 0  # training examples in all
+    train_class_sizes: list[int] = Field(default_factory=list)
     split_counts: dict[str, SplitCounts]
     calibrations: dict[int, list[float]] = Field(
         default_factory=dict,

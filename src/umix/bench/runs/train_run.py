@@ -192,6 +192,7 @@ def _record(
         train_sizes=task.splits["train"].groups.sizes.tolist(),
         train_margin_sizes=task.splits["train"].groups.in_margins.sum(dim=0).tolist(),
         n_train=len(task.splits["train"]),
+        train_class_sizes=list(task.splits["train"].class_sizes(task.classes).values()),
         split_counts={name: SplitCounts.of(split) for name, split in counts.items()},
         calibrations=_calibrations(result, counts["val"]) if plan.evaluation.calibrate else {},
         stages={name: StageRecord(**asdict(report)) for name, report in context.journal.reports.items()},

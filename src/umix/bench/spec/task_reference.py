@@ -40,5 +40,7 @@ def reference_to(task: Task | str | Path) -> TaskReference:
         return TaskReference(MemorySource.of(task).reference, task=task)
     path = getattr(source, "path", None)
     options = source.model_dump(exclude_unset=True, exclude={"path", "content"})
+    paths = {name: str(value) for name in options if isinstance(value := getattr(source, name), Path)}  # dumped by name
+    options |= paths
     settings = {f"task.{name}": list(value) if isinstance(value, tuple) else value for name, value in options.items()}
     return TaskReference(source.name if path is None else str(path), settings, task)

@@ -9,6 +9,7 @@ frame is taken.
 
 import json
 import os
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
@@ -98,7 +99,7 @@ class ImageFolder(RowRoles, CheckedSource):
                 Setting("label"),
                 ".",
             )
-        if values.get("label"):
+        if values.get("label", FOLDER) not in ("", FOLDER):
             named = Setting("label", "COLUMN")
             raise UserError("The class must come from one place: give ", named, " or ", by_folder, ", not both.")
         return {**values, "label": FOLDER}
@@ -186,6 +187,11 @@ class ImageFolder(RowRoles, CheckedSource):
         }
         return FolderCheck(self.path, frame[column].to_list(), counts, problems, notes=[*notes, *known.notes])
 
+    def labelled(self, reader: Reader, new: Any) -> "tuple[NewInputs, polars.DataFrame]":
+        frame, column, notes = self._frame()
+        inputs = reader.inputs([self.path / name for name in frame[column]])
+        return replace(inputs, notes=tuple(notes)), frame
+
     def _frame(self) -> tuple["polars.DataFrame", str, list[str]]:
         """One row per image, the column that names it, and notes."""
         self.check_files()
@@ -221,7 +227,7 @@ class ImageFolder(RowRoles, CheckedSource):
 
 @final
 class ImageReader(Reader):
-    """How images become inputs of ``size``×``size``; new ones are a folder, all images below it, or one file."""
+    """How images become inputs of ``size``×``size``; new ones are a folder, all images below it, one file, or a list of files."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -246,10 +252,13 @@ class ImageReader(Reader):
     def inputs(self, new: Any) -> NewInputs:
         import polars
 
-        path = Path(new)
-        folder, names = (path.parent, [path.name]) if path.is_file() else (path, list(find_images(path).names))
+        if isinstance(new, list | tuple):
+            folder, names = Path(), [str(name) for name in new]
+        else:
+            path = Path(new)
+            folder, names = (path.parent, [path.name]) if path.is_file() else (path, list(find_images(path).names))
         if not names:
-            raise UserError(f"{path} must hold images, but there are none below it.")
+            raise UserError(f"{new} must hold images, but there are none below it.")
         return NewInputs(self.images(folder, names), self.transform, ids={PATH: polars.Series(names)})
 
     def save(self, directory: Path) -> None:

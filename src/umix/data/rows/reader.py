@@ -122,13 +122,24 @@ class Reader(abc.ABC):
     def inputs(self, new: Any) -> NewInputs:
         """The inputs in ``new``, a path or the same data in memory; raises where they cannot be used."""
 
+    def frames(self, new: Any) -> "Iterator[polars.DataFrame]":
+        """The rows of a table as they are, a block after the other; readers of other data have none."""
+        raise UserError(
+            "Standard input or an open file must hold a table, but this run was not trained on one; name a file or a folder."
+        )
+
+    def frame(self, new: Any) -> "polars.DataFrame":
+        """All rows of a table as they are, read as ``blocks`` reads them."""
+        import polars
+
+        return polars.concat(list(self.frames(new)), how="vertical_relaxed")
+
     def blocks(self, new: Any) -> Iterator[NewInputs]:
         """The inputs in ``new``, a block after the other, so that a long table need not fit into memory.
 
         Readers of tables also take an open file with CSV. Others have one block, whose inputs may be lazy.
         """
         if hasattr(new, "read"):
-            raise UserError(
-                "Standard input or an open file must hold a table, but this run was not trained on one; name a file or a folder."
-            )
+            yield from map(self.inputs, self.frames(new))
+            return
         yield self.inputs(new)

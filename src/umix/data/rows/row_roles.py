@@ -2,14 +2,18 @@
 
 import abc
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.role_columns import Blanks
 from umix.data.rows.table_file import column_names
 from umix.errors import Setting, UserError
 from umix.settings import Settings
+
+if TYPE_CHECKING:
+    import polars
 
 
 class RowRoles(Settings, abc.ABC):
@@ -76,6 +80,13 @@ class RowRoles(Settings, abc.ABC):
                 f" to {self.folds or 'the last'}, got fold={self.fold}; umix run and umix bench run all of them.",
             )
         return self
+
+    @abc.abstractmethod
+    def labelled(self, reader: Reader, new: Any) -> "tuple[NewInputs, polars.DataFrame]":
+        """The inputs in ``new``, labelled data of this kind, and a row for each of them with the columns that have roles.
+
+        ``new`` is the same data in memory where it is not the file or the folder of this source.
+        """
 
     @property
     def _names_split(self) -> bool:

@@ -22,6 +22,7 @@ from umix.data.rows.reader import NewInputs, Note, Reader, stacked
 from umix.data.rows.role_columns import Rows
 from umix.data.rows.table_blocks import table_blocks
 from umix.data.rows.table_file import as_frame
+from umix.data.tables.bins import Bins
 from umix.data.tables.columns import (
     LongTexts,
     TableColumn,
@@ -51,6 +52,7 @@ class _State(TypedDict):
     id: str | None
     others: tuple[str, ...]
     one_hot: bool
+    bins: dict[str, Bins]
 
 
 @final
@@ -60,7 +62,8 @@ class TablePreprocessing(Reader):
 
     ``input_columns`` says for each input column, in order, which numbers it becomes, and ``texts`` has what was learned of
     those of long texts. ``others`` are columns of the training table that have another role or were dropped by the user.
-    With ``one_hot``, inputs are 0/1 columns and standardised numbers instead of codes and NaN.
+    With ``one_hot``, inputs are 0/1 columns and standardised numbers instead of codes and NaN. ``bins`` count the training rows by
+    the values of each column.
     """
 
     input_columns: tuple[TableColumn, ...]
@@ -69,6 +72,7 @@ class TablePreprocessing(Reader):
     others: tuple[str, ...] = ()
     one_hot: bool = False
     texts: Mapping[str, LongTexts] = field(default_factory=dict)
+    bins: Mapping[str, Bins] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -85,17 +89,22 @@ class TablePreprocessing(Reader):
 
         Numbers, and texts of numbers, in ``as_categories`` are categories.
         """
-        columns, texts = list[TableColumn](), dict[str, LongTexts]()
+        columns, texts, bins = list[TableColumn](), dict[str, LongTexts](), dict[str, Bins]()
         for column in frame.iter_columns():
             values = column.rechunk().gather(train)
             one = column_of(values, category=column.name in as_categories)
             if one.kind == "text":
                 texts[one.name] = LongTexts.fit(values)
-            columns.append(with_statistics(one, list(numbers_of(one, values, texts))) if one.width else one)
+            if one.width:
+                numbers = list(numbers_of(one, values, texts))
+                one = with_statistics(one, numbers)
+                if (counted := Bins.of(one, numbers[0])) is not None:
+                    bins[one.name] = counted
+            columns.append(one)
         if not any(one.width for one in columns):
             names = ", ".join(frame.columns)
             raise UserError(f"The inputs {names} must differ between training rows, but all are constant.")
-        return cls(tuple(columns), label, id, tuple(others), texts=texts)
+        return cls(tuple(columns), label, id, tuple(others), texts=texts, bins=bins)
 
     @property
     def columns(self) -> list[str]:
@@ -138,7 +147,7 @@ class TablePreprocessing(Reader):
     def transform(self, frame: "polars.DataFrame") -> Matrix:
         """The matrix of ``frame``, [n, width]; raises where columns of training are missing."""
         self.check_columns(frame)
-        made: Matrix = self._inputs(self._codes(frame)).numpy()
+        made: Matrix = self.from_codes(self.codes(frame)).numpy()
         return made
 
     def take(self, frame: "polars.DataFrame", rows: Mapping[str, Rows]) -> dict[str, Matrix]:
@@ -174,14 +183,26 @@ class TablePreprocessing(Reader):
 
     def _block(self, frame: "polars.DataFrame") -> NewInputs:
         self.check_columns(frame)
-        codes = self._codes(frame)
+        codes = self.codes(frame)
         ids = {self.id: frame[self.id]} if self.id in frame.columns else {}
-        return NewInputs(self._inputs(codes), ids=ids, notes=tuple(self._notes(frame, codes)))
+        return NewInputs(self.from_codes(codes), ids=ids, notes=tuple(self._notes(frame, codes)))
 
-    def _codes(self, frame: "polars.DataFrame") -> Matrix:
+    def codes(self, frame: "polars.DataFrame") -> Matrix:
+        """The codes of all rows of ``frame``, [n, columns]; the places of each column are ``places``."""
         return self.take(frame.clone(), {"all": np.arange(len(frame))})["all"]
 
-    def _inputs(self, codes: Matrix) -> Tensor:
+    @property
+    def places(self) -> dict[str, slice]:
+        """Which columns of the codes each input column becomes; those that are left out become none."""
+        ends = np.cumsum([one.width for one in self.input_columns]).tolist()
+        return {
+            one.name: slice(end - one.width, end)
+            for one, end in zip(self.input_columns, ends, strict=True)
+            if one.width
+        }
+
+    def from_codes(self, codes: Matrix) -> Tensor:
+        """The inputs of a learner for rows of these codes, [n, ...]."""
         x = torch.from_numpy(codes)
         return OneHot(self.input_columns).whole(x) if self.one_hot else x
 
@@ -229,8 +250,8 @@ class TablePreprocessing(Reader):
             arrays |= {f"directions/{name}": one.directions for name, one in self.texts.items()}
             write_arrays(directory / TABLE_TEXTS, arrays, {"kind": "long texts"})
         state = {name: getattr(self, name) for name in _State.__annotations__}
-        columns = [asdict(one) for one in self.input_columns]
-        content = json.dumps({**state, "input_columns": columns}, ensure_ascii=False)
+        columns, bins = [asdict(one) for one in self.input_columns], {name: asdict(b) for name, b in self.bins.items()}
+        content = json.dumps({**state, "input_columns": columns, "bins": bins}, ensure_ascii=False)
         atomic_write(directory / TABLE_COLUMNS, content.encode())
 
     @classmethod

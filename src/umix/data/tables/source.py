@@ -19,6 +19,7 @@ from pydantic import Field, field_serializer
 from umix.data.checks.column_findings import constant_columns, identifiers
 from umix.data.rows.column_kinds import read_commas
 from umix.data.rows.known_rows import check_roles, known_rows, small_group_notes
+from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.row_roles import RowRoles, require_label
 from umix.data.rows.table_file import as_frame, category_columns, content_hash, read_table, table_title
 from umix.data.tables.preprocessing import TablePreprocessing
@@ -88,6 +89,10 @@ class TableSource(RowRoles, TaskSource):
             notes=tuple(notes),
             categories=reader.categories,
         )
+
+    def labelled(self, reader: Reader, new: Any) -> "tuple[NewInputs, polars.DataFrame]":
+        frame = reader.frame(new)
+        return reader.inputs(frame), frame
 
     def input_columns(self, frame: "polars.DataFrame") -> list[str]:
         """The input columns; raises where a named column is missing or has two roles."""

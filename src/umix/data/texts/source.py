@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 from pydantic import Field, field_serializer
 
 from umix.data.rows.known_rows import check_roles, known_rows, small_group_notes
-from umix.data.rows.reader import NoteSum
+from umix.data.rows.reader import NewInputs, NoteSum, Reader
 from umix.data.rows.row_roles import RowRoles, require_label
 from umix.data.rows.table_file import as_frame, content_hash, table_title
 from umix.data.task import Task, TaskSource
@@ -74,6 +74,10 @@ class TextSource(RowRoles, TaskSource):
             notes.add([f"Only the text is an input; not used: {', '.join(unused)}."])
         notes.add([*cut, *rows.notes, *small_group_notes(splits)])
         return Task(self.title, splits, rows.classes, preprocessing=reader, notes=notes.sentences)
+
+    def labelled(self, reader: Reader, new: Any) -> "tuple[NewInputs, polars.DataFrame]":
+        frame = reader.frame(new)
+        return reader.inputs(frame), frame
 
     def check_columns(self, frame: "polars.DataFrame") -> None:
         """Raise where a named column is missing or has two roles, or where there are no rows."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from umix.bench.evaluation.evaluated import Importance
 from umix.bench.runs.record import RunRecord
 from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged
@@ -21,10 +22,15 @@ from umix.reports.page.threshold import ThresholdView, threshold_view
 from umix.reports.predictions import Predictions, load_predictions
 from umix.reports.sentences import calibration_words
 from umix.reports.tables.comparison_tables import cautions, groups_table
+from umix.reports.tables.evaluation_tables import importance_table
 from umix.reports.tables.text_table import TextTable
 from umix.reports.target import TargetCheck, check_target, target_table
 from umix.reports.training_examples import Training, training_of
 from umix.reports.unit_titles import unit_titles
+from umix.run_folder import IMPORTANCE
+from umix.store import read_json
+
+_COLUMNS = 20  # inputs that are shown
 
 
 @final
@@ -44,6 +50,7 @@ class Section:
     errors: GroupErrors | None
     methods: Mapping[str, MethodRates]  # the best worst group first
     groups: TextTable | None  # the rate of every group, each group column alone first
+    importance: TextTable | None  # which inputs matter, where ``umix evaluate`` has found it
     columns: Sequence[str]  # the group columns, where there are several
     threshold: ThresholdView | None
     calibration: str  # whether the headline's probabilities are calibrated, in words
@@ -139,6 +146,7 @@ def _section(
         errors=None if predictions is None else group_errors(shown, predictions, threshold=summary.threshold),
         methods=comparison.ranked(task),
         groups=groups_table(comparison, task) if first.groups else None,
+        importance=_importance(shown, select),
         columns=list(dict.fromkeys(margin.column for margin in first.margins)),
         threshold=_threshold(shown, predictions, summary.threshold),
         calibration=calibration_words(shown, summary),
@@ -183,6 +191,14 @@ def _threshold(record: RunRecord, predictions: Predictions | None, chosen: float
     if predictions is None or chosen is None:
         return None
     return threshold_view(record, predictions, chosen=chosen)
+
+
+def _importance(record: RunRecord, select: str | None) -> TextTable | None:
+    """Which inputs matter, if ``umix evaluate`` was asked and the page shows the same epoch and threshold of the run."""
+    path = record.directory / IMPORTANCE
+    if not path.exists() or record.choice(select) != record.choice(threshold=record.own_threshold):
+        return None
+    return importance_table(record, read_json(path, Importance, kind="importance of columns"), most=_COLUMNS)
 
 
 def _detailed(runs: dict[str, list[RunRecord]], preferred: str) -> tuple[str, RunRecord, Training] | None:
