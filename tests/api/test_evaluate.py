@@ -13,8 +13,8 @@ def test_the_result_shows_itself_and_has_frames() -> None:
     found = evaluate(train(task_from_table(frame, label="y"), "erm", epochs=1), frame, importance=True)
     assert "table on the new data" in str(found)
     assert "&lt;b&gt;yes" in found._repr_html_()
-    assert found.drift.columns[:3] == ["column", "kind", "moved"]
+    assert polars.DataFrame(found.drift).columns[:3] == ["column", "kind", "moved"]
     assert found.importance is not None
-    assert found.importance["column"].to_list() == ["x"]
+    assert polars.DataFrame(found.importance.columns)["column"].to_list() == ["x"]
     assert (found.worst, found.worst_group) == (None, None)
     assert set(found.rates) == {"class <b>yes", "class no"}

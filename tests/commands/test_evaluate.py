@@ -44,7 +44,7 @@ def test_json_is_what_python_has(record: RunRecord, capsys: pytest.CaptureFixtur
     new = record.directory.parent / "new.csv"
     assert main(["evaluate", str(record.directory), str(new), "--json", "-q"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found == evaluate(record, new).evaluated.model_dump(mode="json")
+    assert found == evaluate(record, new).model_dump(mode="json")
     assert {"average", "worst", "worst_group", "rates", "test", "drift", "notes"} <= set(found)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 from rich.console import Group
 from rich.text import Text
 
-from umix.bench.evaluation.evaluate import ChosenModel, evaluate
+from umix.bench.evaluation.evaluate import evaluate
 from umix.bench.evaluation.evaluated import Evaluated
 from umix.bench.predict import PredictedBlocks, reader
 from umix.bench.runs.example_files import held_out_logits, held_out_table, image_files, training_rows
@@ -188,24 +188,20 @@ class RunResult:
         self,
         new: Any,
         options: Mapping[str, Any],
+        select: str | None,
+        threshold: Threshold | None,
         *,
         with_importance: bool,
-        select: str | None = None,
-        threshold: Threshold | None = None,
-        progress: Progress | None = None,
+        progress: Progress | None,
     ) -> Evaluated:
         """The run on labelled new data, as ``umix.evaluate`` shows it."""
-        choice, summary = self.record.choice(select, threshold), self.summary(select, threshold)
-        model = ChosenModel(
-            self.record,
-            self._reader(),
-            self._net(choice.epoch),
-            self.record.biases(choice),
-            summary,
+        choice, test, held_out = (
+            self.record.choice(select, threshold),
+            self.summary(select, threshold),
             self._held_out(),
-            same_choice=choice == self.record.choice(),
         )
-        return evaluate(model, new, options, with_importance=with_importance, progress=progress or Silent())
+        known = (self.record, self._reader(), self._net(choice.epoch), choice, test, held_out)
+        return evaluate(*known, new, options, with_importance=with_importance, progress=progress or Silent())
 
     def inputs(self, new: Any) -> "Tensor":
         """What the net takes for ``new``, [n, ...], made as ``predict`` makes it: for a model that was exported without it."""

@@ -60,6 +60,6 @@ def evaluate(
             trust_code=trust_code,
         )
     if as_json:
-        print_json(result.evaluated.model_dump(mode="json"))
+        print_json(result.model_dump(mode="json"))
         return
     OUT.print(result.shown)

@@ -9,12 +9,13 @@ import pytest
 
 from umix import RunResult, evaluate, load_result, task_from_table, train
 from umix.bench.evaluation import importance as module
+from umix.bench.evaluation.evaluated import ColumnImportance, Importance
 from umix.run_folder import IMPORTANCE
 
 
-def by_column(found: polars.DataFrame | None) -> dict[str, dict[str, float]]:
+def by_column(found: Importance | None) -> dict[str, ColumnImportance]:
     assert found is not None
-    return {row["column"]: row for row in found.rows(named=True)}
+    return {one.column: one for one in found.columns}
 
 
 def test_the_only_column_that_matters_is_large_and_noise_is_about_zero(
@@ -24,8 +25,8 @@ def test_the_only_column_that_matters_is_large_and_noise_is_about_zero(
     columns = by_column(found.importance)
     assert set(columns) == {"x", "noise", "colour"}  # label, id and dropped columns are no inputs
     # Labels follow x but for 15 %: shuffled, half of the predictions are by chance, 85 % become 50 %.
-    assert columns["x"]["all"] == pytest.approx(found.average - 0.5, abs=0.06)
-    assert max(abs(columns[name]["all"]) for name in ("noise", "colour")) < 0.03
+    assert columns["x"].all == pytest.approx(found.average - 0.5, abs=0.06)
+    assert max(abs(columns[name].all) for name in ("noise", "colour")) < 0.03
 
 
 def test_a_shuffle_is_what_it_says(result: RunResult, new: polars.DataFrame) -> None:
@@ -36,20 +37,20 @@ def test_a_shuffle_is_what_it_says(result: RunResult, new: polars.DataFrame) -> 
     for _ in range(20):
         shuffled = new.with_columns(x=polars.Series(rng.permutation(new["x"].to_numpy())))
         by_hand.append(right - (result.predict(shuffled)["label"] == new["y"]).mean())
-    assert found["all"] == pytest.approx(np.mean(by_hand), abs=4 * np.std(by_hand) / np.sqrt(5))
+    assert found.all == pytest.approx(np.mean(by_hand), abs=4 * np.std(by_hand) / np.sqrt(5))
 
 
 def test_for_the_worst_group_values_come_from_all_rows(result: RunResult, new: polars.DataFrame) -> None:
     found = evaluate(result, new, importance=True)
-    assert found.evaluated.importance is not None
-    assert found.evaluated.importance.worst_group == found.worst_group
+    assert found.importance is not None
+    assert found.importance.worst_group == found.worst_group
     # Its rows share a label, so among themselves they could shuffle x without any loss.
-    assert by_column(found.importance)["x"]["worst"] > 0.15
+    assert by_column(found.importance)["x"].worst > 0.15
 
 
 def test_it_is_the_same_every_time(result: RunResult, new: polars.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_ROWS", 200)
-    first, second = (evaluate(result, new, importance=True).evaluated.importance for _ in range(2))
+    first, second = (evaluate(result, new, importance=True).importance for _ in range(2))
     assert first == second
     assert first is not None
     assert first.rows == 200
@@ -69,8 +70,8 @@ def test_a_column_of_several_numbers_is_shuffled_as_a_whole() -> None:
     found = evaluate(run, frame, importance=True)
     columns = by_column(found.importance)
     assert set(columns) == {"day", "z"}
-    assert columns["day"]["all"] > 0.3
-    assert columns["day"]["worst"] is None  # there are no groups
+    assert columns["day"].all > 0.3
+    assert columns["day"].worst is None  # there are no groups
 
 
 def test_it_is_kept_in_the_folder_of_the_run(result: RunResult, new: polars.DataFrame, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_file_that_was_changed_since_is_refused_without_a_name(tmp_path: Path,
         UserError, match=r"t\.csv has changed since the run: which of its rows are test rows is not known"
     ):
         evaluate(run)
-    assert evaluate(run, path).evaluated.rows == 310
+    assert evaluate(run, path).rows == 310
     path.unlink()
     with pytest.raises(UserError, match=r"^The data that the run was trained on are not there any more; name labelled"):
         evaluate(run)
@@ -153,5 +153,5 @@ def test_images_in_class_folders_with_a_table_of_groups(tmp_path: Path) -> None:
     assert alone.notes == [
         "Rates by place cannot be shown: the data have no such column, or it is blank; rates are by class."
     ]
-    again = evaluate(run, tmp_path / "old", metadata=tmp_path / "old.csv")
-    assert (again.average, again.worst) == (run.summary().average, run.summary().worst)
+    for again in (evaluate(run, tmp_path / "old", metadata=tmp_path / "old.csv"), evaluate(run)):
+        assert (again.average, again.worst) == (run.summary().average, run.summary().worst)

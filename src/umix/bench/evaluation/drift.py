@@ -29,12 +29,11 @@ def drifts(
     reader: Reader,
     data: Labelled,
     units: Units,
-    *,
     prediction: NDArray[np.int64],
     confidence: NDArray[np.float32],
-    held_out: "polars.DataFrame | None",
+    test: "polars.DataFrame | None",
 ) -> list[ColumnDrift]:
-    """What has moved, the largest first; ``held_out`` are predictions of the same choice for test, None if there are none."""
+    """What has moved, the largest first; ``test`` are the predictions of the same choice for test, None if there are none."""
     compared = list[_Compared]()
     sizes = train_sizes(record)
     classes = np.bincount(data.y, minlength=len(record.classes)).tolist()
@@ -43,8 +42,7 @@ def drifts(
         family = dict.fromkeys([*(record.groups if set(units.groups) & set(record.groups) else ()), *units.groups])
         before, after = [sizes.get(name, 0) for name in family], [units.groups.get(name, 0) for name in family]
         compared.append(("groups", " × ".join(record.group_columns), list(family), before, after))
-    if held_out is not None:
-        test = held_out.filter(held_out["split"] == "test")
+    if test is not None:
         on_test = np.bincount(test["prediction"].to_numpy(), minlength=len(record.classes)).tolist()
         now = np.bincount(prediction, minlength=len(record.classes)).tolist()
         compared.append(("prediction", "prediction", record.classes, on_test, now))
@@ -63,16 +61,7 @@ def _measured(compared: Sequence[_Compared]) -> list[ColumnDrift]:
     made = []
     for kind, column, names, before, after in compared:
         one = drift(before, after)
-        made.append(
-            ColumnDrift(
-                column=column,
-                kind=kind,
-                moved=one.moved,
-                p_value=one.p_value,
-                large=one.is_large(len(compared)),
-                where=names[one.bin],
-                before=one.before,
-                after=one.after,
-            )
-        )
+        shares = {"moved": one.moved, "p_value": one.p_value, "before": one.before, "after": one.after}
+        large = one.is_large(len(compared))
+        made.append(ColumnDrift(column=column, kind=kind, large=large, where=names[one.bin], **shares))
     return sorted(made, key=lambda one: -one.moved)

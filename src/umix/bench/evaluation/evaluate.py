@@ -1,8 +1,7 @@
 """A run on labelled new data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from umix.bench.evaluation.rates import new_rates, units_in
 from umix.bench.predict import PredictedBlocks
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import Summary
+from umix.core.selection import Choice
 from umix.core.thresholds import predicted_classes
 from umix.data.rows.reader import Reader
 from umix.data.tables.preprocessing import TablePreprocessing
@@ -29,57 +29,45 @@ if TYPE_CHECKING:
 _AT_ONCE = 1024  # rows
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class ChosenModel:
-    """A run and what is needed to use it: its reader, and its net and the biases of the classes under one choice.
-
-    ``held_out`` are the run's predictions for val and test; ``same_choice`` says whether that choice made them.
-    """
-
-    record: RunRecord
-    reader: Reader
-    net: Model
-    biases: NDArray[np.float64]
-    test: Summary
-    held_out: "polars.DataFrame"
-    same_choice: bool
-
-    def classes(self, x: torch.Tensor) -> NDArray[np.int64]:
-        """The predicted class of each of the inputs ``x``."""
-        with torch.inference_mode():
-            logits = torch.cat([self.net(part) for part in x.split(_AT_ONCE)])
-        predicted: NDArray[np.int64] = predicted_classes(logits, torch.from_numpy(self.biases)).numpy()
-        return predicted
-
-
 def evaluate(
-    model: ChosenModel, new: Any, options: Mapping[str, Any], *, with_importance: bool, progress: Progress
+    record: RunRecord,
+    reader: Reader,
+    net: Model,
+    choice: Choice,
+    test: Summary,
+    held_out: "polars.DataFrame",
+    new: Any,
+    options: Mapping[str, Any],
+    *,
+    with_importance: bool,
+    progress: Progress,
 ) -> Evaluated:
-    """The model on ``new`` (``labelled``); ``with_importance`` also which columns of a table matter."""
-    record, reader = model.record, model.reader
+    """The run on ``new`` (``labelled``) by ``choice``, which had the rates ``test``; ``held_out`` are the run's own predictions.
+
+    ``with_importance`` also says which columns of a table matter.
+    """
     if with_importance and not isinstance(reader, TablePreprocessing):
         raise UserError(Setting("importance"), " must go with a run on a table, whose inputs are columns with names.")
-    data = labelled(record, reader, new, options, model.held_out)
+    data, biases = labelled(record, reader, new, options, held_out), record.biases(choice)
     units, notes = units_in(record, data.frame, data.y)
-    blocks = PredictedBlocks(model.net, [data.inputs], record.classes, biases=model.biases, progress=progress)
+    blocks = PredictedBlocks(net, [data.inputs], record.classes, biases=biases, progress=progress)
     table = blocks.whole().table
     prediction = class_codes(table["label"], record.classes)
     probability = table.select(f"p_{name}" for name in record.classes).to_numpy()
-    rates, worst = new_rates(record, units, prediction == data.y, model.test)
-    moved = drifts(
-        record,
-        reader,
-        data,
-        units,
-        prediction=prediction,
-        confidence=probability[np.arange(len(prediction)), prediction],
-        held_out=model.held_out if model.same_choice else None,
-    )
+    rates, worst = new_rates(record, units, prediction == data.y, test)
+    confidence = probability[np.arange(len(prediction)), prediction]
+    on_test = held_out.filter(held_out["split"] == "test") if choice == record.choice() else None
     found = None
     if with_importance and isinstance(reader, TablePreprocessing):
+
+        def predict(x: torch.Tensor) -> NDArray[np.int64]:
+            with torch.inference_mode():
+                logits = torch.cat([net(part) for part in x.split(_AT_ONCE)])
+            decided: NDArray[np.int64] = predicted_classes(logits, torch.from_numpy(biases)).numpy()
+            return decided
+
         group = None if worst is None else (worst, units.of(worst))
-        found = importance(reader, data, model.classes, worst=group, seed=record.seed, progress=progress)
+        found = importance(reader, data, predict, worst=group, seed=record.seed, progress=progress)
     return Evaluated(
         run=record.directory.name if record.has_directory else record.title,
         data=data.title,
@@ -88,8 +76,8 @@ def evaluate(
         worst=None if worst is None else rates[worst].rate,
         worst_group=worst,
         rates=rates,
-        test=model.test,
-        drift=moved,
+        test=test,
+        drift=drifts(record, reader, data, units, prediction, confidence, on_test),
         importance=found,
         notes=[*data.notes, *blocks.notes, *notes],
     )

@@ -68,7 +68,6 @@ class Importance(Stored):
     columns: list[ColumnImportance]
 
 
-@final
 class Evaluated(Stored):
     """The rates of a run on labelled new data, beside those on test, and what has moved since training."""
 

@@ -49,6 +49,9 @@ def labelled(
     if new is None and (task["name"] == MemorySource.name or not os.path.exists(record.task)):
         raise UserError("The data that the run was trained on are not there any more; name labelled data to evaluate.")
     data = Path(record.task) if new is None else new
+    if new is None:
+        asked = {name: record.settings.get(f"task.{name}") for name in ("metadata", "rows")}
+        options = {name: value or asked.get(name) for name, value in options.items()}
     source = _source(record, reader, data, options)
     inputs, frame = source.labelled(reader, data)
     title = "standard input" if getattr(data, "name", "") == "<stdin>" else source.title

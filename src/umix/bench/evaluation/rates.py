@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from umix.bench.evaluation.evaluated import NewRate
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import Summary
-from umix.core.counts import class_composition, group_counts
 from umix.core.evaluation import units_of, worst_unit
 from umix.core.statistics import wilson
 from umix.core.words import quoted
@@ -28,21 +27,20 @@ _LISTED = 3  # groups in a sentence
 @final
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Who is in what: groups, then margins, then classes, by the names that the run has for them; ``member`` is [n, units]."""
+    """Who is in what, ``member`` [n, units]: groups, then margins, then classes, by the names that the run has for them."""
 
     names: Sequence[str]
-    member: NDArray[np.bool_]
-    composition: NDArray[np.int64]  # [groups + margins, classes]
+    member: NDArray[np.int64]
     n_groups: int
 
     @property
     def groups(self) -> dict[str, int]:
         """The rows of each group."""
-        return dict(zip(self.names[: self.n_groups], self.member[:, : self.n_groups].sum(axis=0).tolist(), strict=True))
+        return dict(zip(self.names, self.member[:, : self.n_groups].sum(axis=0).tolist(), strict=False))
 
     def of(self, name: str) -> NDArray[np.bool_]:
         """Who is in ``name``, [n]."""
-        return self.member[:, self.names.index(name)]
+        return self.member[:, self.names.index(name)].astype(bool)
 
 
 def train_sizes(record: RunRecord) -> dict[str, int]:
@@ -53,24 +51,17 @@ def train_sizes(record: RunRecord) -> dict[str, int]:
 
 def units_in(record: RunRecord, frame: "polars.DataFrame", y: NDArray[np.int64]) -> tuple[Units, list[str]]:
     """The units of the rows of ``frame``, whose classes are ``y`` [n], and notes about groups that cannot be compared."""
-    of_row = torch.from_numpy(y)
-    by_class = Groups.from_ids(of_row, record.classes)
     groups, notes = _groups(record, frame, y)
     # One column of several: the run has its groups as margins.
     alone = f" ({groups.columns[1]})" if len(groups.columns) == 2 < len(record.group_columns) else ""
-    cells = [f"{name}{alone}" for name in groups.names]
-    margins = [f"{margin.name} ({margin.column})" for margin in groups.margins]
-    n_units, n_classes = len(cells) + len(margins), len(record.classes)
-    units = Units(
-        [*cells, *margins, *(f"class {quoted(name)}" for name in record.classes)],
-        torch.cat([groups.member, groups.in_margins, by_class.member], dim=1).numpy(),
-        class_composition(of_row, groups.unit_pairs, n_groups=n_units, n_classes=n_classes).numpy(),
-        len(cells),
-    )
+    names = [f"{name}{alone}" for name in groups.names] + [f"{one.name} ({one.column})" for one in groups.margins]
+    classes = np.eye(len(record.classes), dtype=np.int64)[y]
+    member = np.concatenate([groups.member.numpy(), groups.in_margins.numpy(), classes], axis=1)
+    units = Units([*names, *(f"class {quoted(name)}" for name in record.classes)], member, len(groups.names))
     known = train_sizes(record)
     if new := [name for name, size in units.groups.items() if size and name not in known]:
         notes.append(f"Groups that training did not have: {_listed(new)}.")
-    if gone := [name for name in record.groups if record.train_sizes and not alone and not units.groups.get(name, 1)]:
+    if gone := [name for name, size in units.groups.items() if not size and known.get(name)]:
         notes.append(f"Groups that the new data do not have: {_listed(gone)}.")
     return units, notes
 
@@ -79,21 +70,23 @@ def new_rates(
     record: RunRecord, units: Units, correct: NDArray[np.bool_], test: Summary
 ) -> tuple[dict[str, NewRate], str | None]:
     """The rate of every unit that has rows, and which is the worst; None where nothing is judged, as without groups."""
-    hits, sizes = (part.numpy() for part in group_counts(torch.from_numpy(correct), torch.from_numpy(units.member)))
-    groups, classes = slice(units.n_groups), slice(len(units.composition), None)
-    margins = slice(units.n_groups, len(units.composition))
-    evaluation = units_of(
-        hits[groups],
-        sizes[groups],
-        hits[classes],
-        sizes[classes],
-        margin_hits=hits[margins],
-        margin_sizes=sizes[margins],
-        composition=units.composition[groups],
-        margin_composition=units.composition[margins],
-        least=record.min_group,
+    hits, sizes = correct.astype(np.int64) @ units.member, units.member.sum(axis=0)
+    first_class = len(units.names) - len(record.classes)
+    groups, margins, classes = slice(units.n_groups), slice(units.n_groups, first_class), slice(first_class, None)
+    composition = units.member[:, :first_class].T @ units.member[:, classes]
+    worst = worst_unit(
+        units_of(
+            hits[groups],
+            sizes[groups],
+            hits[classes],
+            sizes[classes],
+            margin_hits=hits[margins],
+            margin_sizes=sizes[margins],
+            composition=composition[groups],
+            margin_composition=composition[margins],
+            least=record.min_group,
+        )
     )
-    worst = worst_unit(evaluation)
     judged = worst.judged if units.n_groups else sizes >= max(1, record.min_group)
     known, on_test, rates = train_sizes(record), test.unit_rates, {}
     for place in np.flatnonzero(sizes).tolist():
