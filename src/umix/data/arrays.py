@@ -113,24 +113,20 @@ class ArraySource(RowRoles, TaskSource):
 
     def labelled(self, reader: Reader, new: Any) -> "tuple[NewInputs, polars.DataFrame]":
         """As for every kind of data; in memory ``new`` is a mapping from names to arrays, as an .npz file is."""
+        named = (*self.single, *self.groups)
         if isinstance(new, Mapping):
             if self.x not in new:
                 raise unknown("array of the inputs", self.x, list(new))
-            inputs, arrays = reader.inputs(new[self.x]), {name: in_memory(array) for name, array in new.items()}
+            inputs, arrays = reader.inputs(new[self.x]), {name: in_memory(new[name]) for name in named if name in new}
         else:
             self.check_files()
             inputs = reader.inputs(self.path)
-            arrays = {name: read_array(self.path, name) for name in array_names(self.path) if name in self._named}
+            arrays = {name: read_array(self.path, name) for name in array_names(self.path) if name in named}
         if self.rows is not None:
             frame = as_frame(self.rows)
             self._check_rows(frame, len(inputs.x))
             return inputs, frame
-        return inputs, columns({name: arrays[name] for name in arrays if name in self._named}, n=len(inputs.x))
-
-    @property
-    def _named(self) -> tuple[str, ...]:
-        """The arrays that have roles."""
-        return (*self.single, *self.groups)
+        return inputs, columns(arrays, n=len(inputs.x))
 
     def _check_rows(self, frame: "polars.DataFrame", n: int) -> None:
         if len(frame) != n:

@@ -64,6 +64,21 @@ def test_groups_that_training_did_not_have_are_shown_without_a_rate_on_test(
     assert any(note.startswith("Groups that training did not have: no, air, Female; ") for note in found.notes)
 
 
+@pytest.mark.parametrize("dropped", [[], ["place"]], ids=["all columns", "one of two"])
+def test_groups_that_the_new_data_lack_are_said_and_count_as_moved(
+    result: RunResult, new: polars.DataFrame, dropped: list[str]
+) -> None:
+    found = evaluate(result, new.filter(polars.col("sex") == "Male").drop(dropped))
+    gone = (
+        "no, Female (sex); yes, Female (sex)."
+        if dropped
+        else "no, land, Female; no, water, Female; yes, land, Female and 1 more."
+    )
+    assert f"Groups that the new data do not have: {gone}" in found.notes
+    (groups,) = (one for one in found.drift if one.kind == "groups")
+    assert groups.moved > 0.4
+
+
 def test_a_blank_has_no_group_but_counts_in_the_average(result: RunResult, new: polars.DataFrame) -> None:
     first = polars.int_range(len(new), eager=True) < 100
     found = evaluate(result, new.with_columns(sex=new["sex"].set(first, None)))
@@ -79,7 +94,7 @@ def test_group_values_are_named_as_in_training_whatever_their_type(tmp_path, new
     run = train(task_from_table(frame, label="y", groups="ward", drop=["key"]), "erm", epochs=2)
     found = evaluate(run, new.with_columns(ward=polars.Series([k % 2 + 1 for k in range(len(new))])))
     assert found.rates["no, 2"].test_rate is not None
-    assert not found.notes
+    assert not any("training did not have" in note for note in found.notes)
 
 
 def test_clearly_worse_means_that_intervals_do_not_overlap(result: RunResult, new: polars.DataFrame) -> None:

@@ -38,8 +38,8 @@ def drifts(
     sizes = train_sizes(record)
     classes = np.bincount(data.y, minlength=len(record.classes)).tolist()
     compared.append(("label", data.label, record.classes, record.train_class_sizes, classes))
-    if set(units.groups) & set(sizes):
-        family = dict.fromkeys([*(record.groups if set(units.groups) & set(record.groups) else ()), *units.groups])
+    if units.trained and units.groups:
+        family = dict.fromkeys([*units.trained, *units.groups])
         before, after = [sizes.get(name, 0) for name in family], [units.groups.get(name, 0) for name in family]
         compared.append(("groups", " × ".join(record.group_columns), list(family), before, after))
     if test is not None:

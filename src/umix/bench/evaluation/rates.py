@@ -30,8 +30,9 @@ class Units:
     """Who is in what, ``member`` [n, units]: groups, then margins, then classes, by the names that the run has for them."""
 
     names: Sequence[str]
-    member: NDArray[np.int64]
+    member: NDArray[np.bool_]
     n_groups: int
+    trained: Sequence[str]  # all groups that training had by the same columns
 
     @property
     def groups(self) -> dict[str, int]:
@@ -40,7 +41,7 @@ class Units:
 
     def of(self, name: str) -> NDArray[np.bool_]:
         """Who is in ``name``, [n]."""
-        return self.member[:, self.names.index(name)].astype(bool)
+        return self.member[:, self.names.index(name)]
 
 
 def train_sizes(record: RunRecord) -> dict[str, int]:
@@ -55,13 +56,16 @@ def units_in(record: RunRecord, frame: "polars.DataFrame", y: NDArray[np.int64])
     # One column of several: the run has its groups as margins.
     alone = f" ({groups.columns[1]})" if len(groups.columns) == 2 < len(record.group_columns) else ""
     names = [f"{name}{alone}" for name in groups.names] + [f"{one.name} ({one.column})" for one in groups.margins]
-    classes = np.eye(len(record.classes), dtype=np.int64)[y]
-    member = np.concatenate([groups.member.numpy(), groups.in_margins.numpy(), classes], axis=1)
-    units = Units([*names, *(f"class {quoted(name)}" for name in record.classes)], member, len(groups.names))
-    known = train_sizes(record)
+    names += [f"class {quoted(name)}" for name in record.classes]
+    by_class = y[:, None] == np.arange(len(record.classes))
+    member = np.concatenate([groups.member.numpy(), groups.in_margins.numpy(), by_class], axis=1)
+    trained = record.groups if len(groups.columns) == len(record.group_columns) else []
+    if alone:
+        trained = [name for name in record.unit_names[len(record.groups) :] if name.endswith(alone)]
+    units, known = Units(names, member, len(groups.names), trained), train_sizes(record)
     if new := [name for name, size in units.groups.items() if size and name not in known]:
         notes.append(f"Groups that training did not have: {_listed(new)}.")
-    if gone := [name for name, size in units.groups.items() if not size and known.get(name)]:
+    if gone := [name for name in trained if known.get(name) and not units.groups.get(name)]:
         notes.append(f"Groups that the new data do not have: {_listed(gone)}.")
     return units, notes
 
@@ -70,10 +74,12 @@ def new_rates(
     record: RunRecord, units: Units, correct: NDArray[np.bool_], test: Summary
 ) -> tuple[dict[str, NewRate], str | None]:
     """The rate of every unit that has rows, and which is the worst; None where nothing is judged, as without groups."""
-    hits, sizes = correct.astype(np.int64) @ units.member, units.member.sum(axis=0)
+    hits, sizes = units.member[correct].sum(axis=0), units.member.sum(axis=0)
     first_class = len(units.names) - len(record.classes)
     groups, margins, classes = slice(units.n_groups), slice(units.n_groups, first_class), slice(first_class, None)
-    composition = units.member[:, :first_class].T @ units.member[:, classes]
+    composition = np.stack(
+        [units.member[of_class, :first_class].sum(axis=0) for of_class in units.member[:, classes].T], axis=1
+    )
     worst = worst_unit(
         units_of(
             hits[groups],
