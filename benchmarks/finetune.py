@@ -327,9 +327,9 @@ def table_lines(result: Mapping[str, Any], task: str) -> Iterator[str]:
 
 def page(results: Mapping[str, Mapping[str, Any]]) -> str:
     """All results as Markdown."""
-    lines = ["# Pretrained nets, trained whole", ""]
+    lines: list[str] = []
     for name, result in results.items():
-        lines += [f"## {name.capitalize()}", ""]
+        lines += [f"### {name.capitalize()}", ""]
         fit, rows = result["plan"], sum(result["training sizes"].values())
         rate_words = ", ".join(f"{lr:g}" for lr in result["learning rates"])
         lines += [

@@ -17,6 +17,7 @@ from umix.methods.registry import METHODS
 
 DOCS = Path(__file__).parents[1]
 RESULTS = DOCS.parent / "benchmarks" / "results"
+BEGIN, END = "<!-- results of benchmarks/finetune.py: docs/generate puts them here -->", "<!-- end of results -->"
 
 
 def main() -> None:
@@ -35,6 +36,17 @@ def main() -> None:
         (folder / "figures" / name).write_bytes(figure)
     for table, target in (("methods.md", "results.md"), ("real.md", "results-real.md")):
         (folder / "explanation" / target).write_text((RESULTS / table).read_text(encoding="utf-8"), encoding="utf-8")
+    reproduction = (DOCS / "explanation" / "reproduction.md").read_text(encoding="utf-8")
+    (folder / "explanation" / "reproduction.md").write_text(with_results(reproduction), encoding="utf-8")
+
+
+def with_results(page: str) -> str:
+    """``page`` with the results of benchmarks/finetune.py between its two comments, as far as there are any."""
+    results = RESULTS / "finetune.md"
+    begin, _, rest = page.partition(f"{BEGIN}\n")
+    _, _, after = rest.partition(END)
+    found = results.read_text(encoding="utf-8") if results.exists() else "No run has been made yet.\n"
+    return f"{begin}{BEGIN}\n\n{found}\n{END}{after}"
 
 
 if __name__ == "__main__":
