@@ -50,7 +50,7 @@ def evaluate(
         raise UserError(Setting("importance"), " must go with a run on a table, whose inputs are columns with names.")
     data, biases = labelled(record, reader, new, options, held_out), record.biases(choice)
     units, notes = units_in(record, data.frame, data.y)
-    blocks = PredictedBlocks(net, [data.inputs], record.classes, biases=biases, progress=progress)
+    blocks = PredictedBlocks(net, [data.inputs], record, choice, progress=progress)
     table = blocks.whole().table
     prediction = class_codes(table["label"], record.classes)
     probability = table.select(f"p_{name}" for name in record.classes).to_numpy()
