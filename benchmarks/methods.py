@@ -1,6 +1,6 @@
 """Every method on the embedded tasks and on real data, in three tables by what may be known of groups.
 
-- nothing: groups are only reported (``evaluation.use_groups=test``); the class rates select epochs and settings;
+- nothing: groups are only reported (``evaluation.use_groups=test``); worst class and average select epochs and settings;
 - validation: validation groups are known (``val``); methods that train with groups estimate those of training rows;
 - training: training groups are known too (``train``).
 

@@ -2,7 +2,7 @@
 
 Every set is measured with its default preset, without tuning, under five uses of groups:
 
-- nothing: groups are only reported (``evaluation.use_groups=test``); the class rates select the epoch;
+- nothing: groups are only reported (``evaluation.use_groups=test``); worst class and average select the epoch;
 - 100, 400: the groups of so many random validation rows are known, those of all others are blank;
 - validation: all validation groups are known (``evaluation.use_groups=val``);
 - training: training groups too (``evaluation.use_groups=train``). Methods without groups are the runs of "validation".
@@ -263,7 +263,7 @@ Rates = dict[str, float]  # of one method on one set: worst and average, means o
 
 
 def rates(records: Sequence[RunRecord], threshold: Literal["off", "tuned"] | None) -> Rates:
-    """Test rates, at the epoch that the runs may select; the class rates select where they may not use groups."""
+    """Test rates, at the epoch that the runs may select; worst class and average select where they may not use groups."""
     found = [record.summary(threshold=threshold) for record in records]
     worst = Spread.of([summary.worst for summary in found])
     average = Spread.of([summary.average for summary in found])
@@ -455,7 +455,7 @@ attribute; those with fewer than 30 test examples do not count.
 
 The reference is GroupDRO with the groups of all training rows, by argmax. A method's share of the gain is the sum over sets of
 (method − ERM), over the sum over sets of (GroupDRO − ERM). In the first sum ERM is plain ERM by argmax whose epoch is selected by
-what the use of groups allows: by the class rates (mean and worst) without groups, else by the worst known validation
+what the use of groups allows: by the worst class and the average without groups, else by the worst known validation
 group. In the second sum the worst validation group selects both epochs. A sum weighs sets by how much there is to gain: one set can
 decide it, so the lowest gain over sets is shown too.
 

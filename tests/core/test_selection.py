@@ -36,8 +36,8 @@ def _scores(val, rule):
     if rule == "worst_class":
         return [_lowest(row, val.class_sizes) for row in val.class_hits]
     if rule == "balanced":
-        rates = [row / val.class_sizes for row in val.class_hits]
-        return [(row.mean() + row.min()) / 2 for row in rates]
+        worst, average = _scores(val, "worst_class"), _scores(val, "average")
+        return [0.4 * low + 0.6 * mean for low, mean in zip(worst, average, strict=True)]
     if rule == "worst_recall":  # the classes of these groups are not known
         return [None] if val.sizes.any() else _scores(val, "worst_class")
     if rule == "average":
@@ -163,7 +163,7 @@ def test_class_difference_is_the_mean_over_all_pairs_of_classes() -> None:
     assert RULES["class_difference"](val) == pytest.approx(expected, abs=1e-11)
 
 
-def test_the_balanced_score_is_the_mean_of_the_class_rates_and_the_worst_of_them():
+def test_in_the_balanced_score_a_point_of_the_average_is_worth_one_and_a_half_of_the_worst_class():
     rng = np.random.default_rng(0)
     y, correct = rng.integers(3, size=200), rng.random((4, 200)) < 0.6
     hits = np.array([[(row & (y == c)).sum() for c in range(4)] for row in correct])  # class 3 has no examples
@@ -171,7 +171,7 @@ def test_the_balanced_score_is_the_mean_of_the_class_rates_and_the_worst_of_them
     scores = RULES["balanced"](Counts(hits[:, :0], sizes[:0], hits, sizes))
     for score, row in zip(scores, correct, strict=True):
         rates = [row[y == c].mean() for c in range(3)]
-        np.testing.assert_allclose(score, (np.mean(rates) + min(rates)) / 2)
+        np.testing.assert_allclose(score, (min(rates) + 1.5 * row.mean()) / 2.5)
 
 
 def test_a_split_without_examples_has_no_balanced_score():

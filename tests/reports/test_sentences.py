@@ -75,5 +75,5 @@ def test_without_groups_the_score_is_explained(record: Make) -> None:
     said = candidate_words(chosen)
     assert said == (
         "group weights 80.0 · ordinary + threshold 60.0 · UMIX costs too much   "
-        "(%, on validation, half the mean of the classes, half the worst class)"
+        "(%, on validation, two fifths the worst class, three fifths the average)"
     )

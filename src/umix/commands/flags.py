@@ -44,7 +44,7 @@ Select = Annotated[
     str | None,
     Parameter(
         help="Rule that picks the epoch on validation: worst, balanced, average, worst_class, worst_recall, class_difference, "
-        "uncertainty_quintile, cvar, last. Default: worst, without groups balanced (mean and worst of the classes)."
+        "uncertainty_quintile, cvar, last. Default: worst, without groups balanced (worst class and average)."
     ),
 ]
 Set = Annotated[tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")]

@@ -25,6 +25,9 @@ MIN_GROUP = 30
 FEWEST = 5
 #: Examples that the prior of a group's validation rate is worth.
 PRIOR = 20.0
+#: What the worst class counts for in a choice without groups. The average has the rest, so a point of it is worth 1.5 points of
+#: the worst class.
+WORST_SHARE = 0.4
 #: How far a choice without groups may lower the mean of the class rates on validation below that of the simple methods.
 GUARD = 0.01
 

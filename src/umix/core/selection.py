@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umix.core.epoch_counts import Counts
-from umix.core.evaluation import GUARD, EvaluationGroups, class_targets, shrunk_rates
+from umix.core.evaluation import GUARD, WORST_SHARE, EvaluationGroups, class_targets, shrunk_rates
 from umix.core.rates import per_group
 
 #: Looks at the test split: shown for regret only, never a way to choose a model.
@@ -97,11 +97,12 @@ def _worst_class(val: Counts) -> Scores:
 
 
 def _balanced(val: Counts) -> Scores:
-    """Half the mean of the class rates, half the lowest of them.
+    """A weighted mean of the worst class and the average.
 
-    A minority that nobody knows of lowers the rate of its class. The worst class alone would buy a point at any price to others.
+    A minority that nobody knows of lowers the rate of its class. But a better worst class is paid for by examples of which nobody
+    sees the groups, so the average counts as well.
     """
-    return (mean_class(val) + _worst_class(val)) / 2
+    return WORST_SHARE * _worst_class(val) + (1 - WORST_SHARE) * _average(val)
 
 
 def _class_difference(val: Counts) -> Scores:
@@ -128,8 +129,8 @@ def _last(val: Counts) -> Scores:
 
 
 #: The score of every epoch under each rule: higher is better, NaN where the rule has none. ``worst`` needs groups in the
-#: validation split. ``balanced`` is half the mean of the class rates, half the worst of them. ``worst_recall`` is the lowest recall
-#: of a class within a group. ``uncertainty_quintile`` needs a first stage that looked at the split.
+#: validation split. ``balanced`` is a weighted mean of the worst class and the average. ``worst_recall`` is the lowest recall of a
+#: class within a group. ``uncertainty_quintile`` needs a first stage that looked at the split.
 #: ``class_difference`` is the mean difference between two classes' accuracies, as small as possible.
 RULES: Mapping[str, Callable[[Counts], Scores]] = MappingProxyType(
     {

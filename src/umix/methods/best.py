@@ -6,7 +6,7 @@ Every candidate is judged with the threshold (class biases) that suits it, so "E
 validation itself: there it is judged by two last layers, each on the half that the other was fitted to. Whoever wins is trained as
 an ordinary run of its method.
 
-Where validation groups may be used, the worst of them decides. Where they may not, the mean of the class rates and the worst class
+Where validation groups may be used, the worst of them decides. Where they may not, the worst class and the average
 decide (``selection.select``).
 
 Differs from the paper: there is none.

@@ -17,7 +17,7 @@ from umix.reports.unit_titles import class_title
 #: Which part of validation decides under each rule of selection.
 RULE_WORDS = {
     "worst": "the worst group",
-    "balanced": "the mean of the classes and the worst one",
+    "balanced": "the worst class and the average",
     "average": "the average",
     "worst_class": "the worst class",
     "worst_recall": "the worst recall of a class in a group",
@@ -162,7 +162,7 @@ def candidate_words(record: RunRecord) -> str:
         scores.setdefault(kind, one["score"])
     of = "worst validation group, small groups pulled towards their class"
     if not record.counts["val"].groups_choose:
-        of = "on validation, half the mean of the classes, half the worst class"
+        of = "on validation, two fifths the worst class, three fifths the average"
     of += "; as heads on frozen features" if "compared" in record.choices else ""
     shown = [f"{kind} {'costs too much' if score is None else f'{100 * score:.1f}'}" for kind, score in scores.items()]
     return f"{' · '.join(shown)}   (%, {of})"

@@ -1,7 +1,7 @@
 """Selecting one of several candidates on validation, with what is known of the groups.
 
 A candidate stands for an ordinary run: a method with settings. Where validation groups may be used, the worst of them decides.
-Where they may not, the mean of the class rates and the worst of them decide (the rule ``balanced``). There ERM and class
+Where they may not, the worst class and the average decide (the rule ``balanced``). There ERM and class
 reweighting are trained beside the candidates, and no choice may lower the mean of the class rates on validation more than a point
 (or its standard error) below the better of the two, each with the threshold that suits it: lifting a minority or balancing classes
 does not cost that, learning noise does.
@@ -45,7 +45,7 @@ from umix.training.trajectory import Trajectory
 
 #: The value of an option that is chosen on validation.
 Auto = Literal["auto"]
-#: How candidates are compared: by the worst group, or by the mean of the class rates and the worst of them.
+#: How candidates are compared: by the worst group, or by the worst class and the average.
 Rule = Literal["worst", "balanced"]
 
 _MOST_POINTS = 40  # of the frontier that are kept
@@ -159,7 +159,7 @@ class Selection:
         average = f"average {100 * best.average:.1f} %"
         if self.rule == "worst":
             return f"worst group {score_words(best)} (small groups are pulled towards their class), {average}"
-        return f"score {score_words(best)} (half the mean of the class rates, half the worst class), {average}"
+        return f"score {score_words(best)} (two fifths the worst class, three fifths the average), {average}"
 
     def as_json(self) -> dict[str, Any]:
         """The reason of the choice, the results of all candidates and the frontier, as they are saved with the run."""

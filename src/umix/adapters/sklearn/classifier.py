@@ -137,7 +137,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         Share of the rows that are held out.
     select : str, default=None
         Rule that selects the epoch on them: worst (group), balanced, worst_class, average, cvar, last and others; by default
-        worst where groups are given, else balanced, the mean of the class rates and of the worst one.
+        worst where groups are given, else balanced, the worst class and the average.
     threshold : {"tuned", "off"}, default="tuned"
         ``tuned`` chooses on the held-out rows, together with the epoch, how much is added to the logit of each class before the
         largest one is predicted (of two classes a threshold); ``off`` predicts the largest logit. Take ``off`` inside

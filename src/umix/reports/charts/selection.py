@@ -16,7 +16,7 @@ from umix.reports.sentences import threshold_words
 FRONTIER = "frontier"
 _BY = {
     "group": "The score is the worst rate, in which groups of few examples are pulled towards their class.",
-    "class": "The score is half the mean of the class rates, half the worst of them.",
+    "class": "The score is two fifths the worst class and three fifths the average.",
 }
 
 
