@@ -69,6 +69,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     polars.DataFrame({"review": texts, "stars": stars}).write_parquet(folder / "reviews.parquet")
     polars.DataFrame({"review": texts[:20]}).write_csv(folder / "newreviews.csv")
     people.drop("income").head(20).write_csv(folder / "new.csv")
+    people.tail(100).write_csv(folder / "labelled.csv")
     _arrays(folder, rng)
     _ward(np.random.default_rng(1)).write_csv(folder / "ward.csv")
     _photos(folder, rng)
