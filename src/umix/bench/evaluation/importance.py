@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 #: How often each column is shuffled, and among how many rows.
-REPEATS, MOST_ROWS = 5, 5000
+REPEATS, MOST_ROWS = 5, 2000
 _ALL, _WORST = "all", "worst"
 
 
@@ -57,7 +57,7 @@ def importance(
     seed: int,
     progress: Progress,
 ) -> Importance:
-    """The importance of the input columns of ``data``, found on at most 5,000 of its rows.
+    """The importance of the input columns of ``data``, found on at most 2,000 of its rows.
 
     Values are shuffled between all of these rows; ``worst`` is a group's name and members [n], whose accuracy is looked at too.
     """
