@@ -75,7 +75,7 @@ def test_the_inputs_that_moved_most_are_shown_and_what_is_large_is_said(record: 
     table = drift_table(evaluated(record(0, [9, 5]), drift=[*inputs, moved("y", "label", 0.02)]))
     assert [row[0] for row in texts(table)] == ["x0", "x1", "x2", "x3", "label"]
     assert texts(table)[0] == ["x0", "30.0", "large", "red", "10.0", "40.0"]
-    assert table.notes[0] == "and 5 inputs that moved less: --json"
+    assert table.notes[0] == "and 5 inputs that moved less"
     assert "Large: 10 % or more, beyond chance (chi-squared test over 10 columns); 1 is." in table.notes[1]
 
 

@@ -43,7 +43,7 @@ def rates_table(record: RunRecord, evaluated: Evaluated) -> TextTable:
     for name in units[:_GROUPS]:
         title = titles.get(name, name)
         rows.append(_row(f"  {title}" if rates[name].judged else f"  ({title})", rates[name]))
-    notes = [f"and {len(units) - _GROUPS} more: --json"] if len(units) > _GROUPS else []
+    notes = [f"and {len(units) - _GROUPS} more groups"] if len(units) > _GROUPS else []
     if worst is not None and test.worst_group is not None and worst != test.worst_group:
         notes.append(f"Worst group on test: {titles[test.worst_group]} ({_percent(test.worst)}).")
     if worse := [
@@ -76,7 +76,7 @@ def drift_table(evaluated: Evaluated) -> TextTable:
         "Predictions and confidence are compared with those on test."
     ]
     if len(inputs) > _DRIFTS:
-        notes.insert(0, f"and {counted(len(inputs) - _DRIFTS, 'input')} that moved less: --json")
+        notes.insert(0, f"and {counted(len(inputs) - _DRIFTS, 'input')} that moved less")
     return TextTable("Moved since training", ["", "rows moved, %", "", "most", "before, %", "now, %"], rows, notes)
 
 
