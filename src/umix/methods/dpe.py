@@ -41,6 +41,7 @@ from umix.methods.parts.layer_fit import parts_of_validation
 from umix.models.prototypes import PrototypeHead, prototype_logits, use_prototypes
 from umix.settings import among, between
 from umix.training.context import Context
+from umix.training.estimator_fit import one_torch_thread
 from umix.training.evaluate import require_finite
 from umix.training.stage import ErmStage
 from umix.training.train_result import Notes, TrainResult
@@ -87,7 +88,8 @@ class DPE(Method):
         net = context.reference(stage)
         features = require_finite(context.features(net, held_out), what="features", stage=stage.name).cpu().float()
         unit, what = self._unit(context, held_out)
-        head = self._ensemble(context, features, held_out.y.cpu(), unit.cpu().numpy())
+        with one_torch_thread():  # the steps are too small to share, and sums must not depend on the number of threads
+            head = self._ensemble(context, features, held_out.y.cpu(), unit.cpu().numpy())
         use_prototypes(net, head.to(context.device))
         words = f"subsets: {self.members} of {len(held_out):,} validation rows, balanced by {what}"
         return context.adopt(net, val=rest).after(notes + Notes(choices={"subsets": {"words": words}}))
