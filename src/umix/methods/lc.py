@@ -51,10 +51,10 @@ _FLOOR = 1e-4  # is added to a share before its logarithm
 def minority_partners(y: Tensor, predicted: Tensor, draws: Tensor) -> Tensor:
     """A partner of the same label for every example, int64 [n]: one whose prediction is wrong, if there is one in the batch.
 
-    ``draws`` [n, n] are uniform numbers; of the examples that fit, the one with the largest draw is taken.
+    ``draws`` [n, n] are uniform numbers in [0, 1); of the examples that fit, the one with the largest draw is taken.
 
     >>> y, predicted = torch.tensor([0, 0, 1, 1]), torch.tensor([0, 1, 1, 1])
-    >>> minority_partners(y, predicted, torch.eye(4))
+    >>> minority_partners(y, predicted, torch.eye(4) / 2)
     tensor([1, 1, 2, 3])
     """
     fits = (y[:, None] == y).to(draws.dtype)
