@@ -128,8 +128,8 @@ class RunResult:
 
         def no_model(*_: Any) -> Any:
             raise UserError(
-                f"A model must come from one run, but these are {len(folds)} folds with a model each; train without folds for one "
-                "that knows all training rows, or take result.folds[0]."
+                f"A model must come from one run, but these are {len(folds)} folds with a model each; train without folds for "
+                "one to use."
             )
 
         def held_out() -> "polars.DataFrame":

@@ -188,10 +188,13 @@ def _json(
     first, *others = records
     if not others:
         return {**run_json(first, select), "ordinary": _ordinary_json(next(iter(ordinary), None), compared)}
-    beside = [_ordinary_json(one, one.summary(None, "off")) for one in ordinary]
-    pooled = None if compared is None else {"summary": compared.model_dump(mode="json"), "folds": beside}
+    pooled = None
+    if compared is not None:
+        rules = [compared.select if one.has(compared.select) else None for one in ordinary]
+        beside = [_ordinary_json(one, one.summary(rule, "off")) for one, rule in zip(ordinary, rules, strict=True)]
+        pooled = {"summary": compared.model_dump(mode="json"), "folds": beside}
     about = {"task": first.task, "method": first.method, "seed": first.seed, "n_folds": first.folds}
-    runs = [run_json(one, select) for one in (first, *others)]
+    runs = [run_json(one, select) for one in records]
     return {**about, "summary": summary.model_dump(mode="json"), "folds": runs, "ordinary": pooled}
 
 
@@ -225,9 +228,8 @@ def _print_result(
     from umix.reports.tables.text_table import terminal
 
     record, several = records[0], len(records) > 1
-    _print(
-        f"{data_words(ordinary[0] if ordinary else record, pooled=several)}\n"
-    )  # some methods train on a part of validation
+    divided = ordinary[0] if ordinary else record  # some methods train on a part of validation
+    _print(f"{data_words(divided, pooled=several)}\n")
     runs = shlex.quote(str(record.directory.parent))
     OUT.print(terminal(result_table(record, summary, compared, all_groups=f"umix table {runs} --groups")))
     if several:
@@ -270,7 +272,7 @@ def _next(record: "RunRecord") -> str:
     run, new = record.directory, NEW_DATA.get(record.plan["task"]["name"])
     report = f"umix report {shlex.quote(str(run.parent))}"
     if record.folds is not None:
-        return f"{report} · for a model to predict with, the same command without --folds: it trains on more rows"
+        return f"{report} · for a model to predict with, the same command without --folds"
     return report if new is None else f"{report} · umix predict {shlex.quote(str(run))} {new}"
 
 

@@ -256,11 +256,6 @@ class TaskSource(Settings, abc.ABC):
         return self.name
 
     @property
-    def variant(self) -> str:
-        """What the names of their runs' folders say of these data beside the title: the fold that is test; mostly nothing."""
-        return ""
-
-    @property
     def content(self) -> str | None:
         """A hash of the files that the options name, which is part of a run's key; None where they name no files.
 

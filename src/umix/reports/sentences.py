@@ -88,10 +88,7 @@ def fold_words(record: RunRecord) -> str:
     """What to know before predicting with the model of a fold; empty for other runs."""
     if record.fold is None:
         return ""
-    return (
-        f"This is the model of fold {record.fold} of {record.folds}, made to be tested; to predict, train without --folds, on more "
-        "rows."
-    )
+    return f"This is the model of fold {record.fold} of {record.folds}, made to be tested; to predict, train without --folds."
 
 
 def pooled_words(folds: int) -> str:

@@ -63,14 +63,18 @@ class RunSpec(Settings):
         )
 
     @property
-    def words(self) -> str:
-        """Which of the runs of its method on its task this is: the seed, and the fold if any."""
+    def fold(self) -> int | None:
+        """Which fold of the rows is test, counted from 1; None where rows are not divided into folds."""
         source: object = self.plan.source
-        return run_words(self.seed, source.fold if isinstance(source, RowRoles) else None)
+        return source.fold if isinstance(source, RowRoles) else None
+
+    @property
+    def words(self) -> str:
+        """Which of the runs of its method on its task this is."""
+        return run_words(self.seed, self.fold)
 
     @property
     def directory_name(self) -> str:
         """The name of the run's folder: title of the data, method, the seed unless it is 0, the fold if any, a part of the key."""
-        seed, variant = f"seed{self.seed}" if self.seed else "", self.plan.source.variant
-        names = (name_part(self.plan.source.title), self.method, seed, variant, self.key[:_SHOWN])
-        return "-".join(filter(None, names))
+        seed, fold = f"seed{self.seed}-" if self.seed else "", f"fold{self.fold}-" if self.fold else ""
+        return f"{name_part(self.plan.source.title)}-{self.method}-{seed}{fold}{self.key[:_SHOWN]}"

@@ -78,7 +78,7 @@ class StudyPlan:
                 "method": entry.spec.method,
                 "label": entry.label,
                 "seed": entry.spec.seed,
-                **({"fold": entry.spec.settings["task.fold"]} if "task.fold" in entry.spec.settings else {}),
+                **({} if entry.spec.fold is None else {"fold": entry.spec.fold}),
                 "key": entry.key,
                 "directory": str(self.grid.paths.run_folder(entry.spec)),
                 "state": self.states[entry.key],

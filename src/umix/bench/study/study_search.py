@@ -14,7 +14,6 @@ from umix.bench.search.search_space import searched_settings
 from umix.bench.search.tune import SearchProgress, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.study_plan import StudyEntry, StudyGrid
-from umix.data.rows.row_roles import RowRoles
 from umix.errors import MachineError, UserError, cause
 from umix.limits import require_count
 from umix.training.progress import Progress, Silent
@@ -132,8 +131,7 @@ def _run_all(
 
 
 def _key(entry: StudyEntry) -> str:
-    source: object = entry.spec.plan.source  # a fold searches by its own validation rows: others test on them
-    fold = f", fold {source.fold}" if isinstance(source, RowRoles) and source.fold is not None else ""
+    fold = "" if entry.spec.fold is None else f", fold {entry.spec.fold}"  # others test on its validation rows
     return f"{entry.label} on {entry.task}{fold}"
 
 

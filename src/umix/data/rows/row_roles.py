@@ -100,11 +100,6 @@ class RowRoles(Settings, abc.ABC):
         names = (self.label, self.split, self.id, self.weight, by, self.split_by_date)
         return [name for name in names if name is not None]
 
-    @property
-    def variant(self) -> str:
-        """What the folder of a run says of its data beside their title."""
-        return "" if self.fold is None else f"fold{self.fold}"
-
 
 def split_meanings(text: str) -> dict[str, str]:
     """Which split each value of a split column is, from a text like ``train=0,val=1,test=3``; values are in lower case.
