@@ -248,7 +248,8 @@ class RunResult:
         ``names`` are accuracy, balanced_accuracy, macro_f1, log_loss, brier and calibration_error, or of a class, as
         ``recall:yes``, recall, precision, f1, false_positive_rate, selection_rate, auroc, average_precision, or costs of mistakes,
         as ``cost:FN=5,FP=1``. ``by`` are group columns; by default all of them. ``before_calibration`` is the value with the
-        probabilities that the model gives by itself, for metrics that calibration changes.
+        probabilities that the model gives by itself, where a metric is asked for
+        that calibration changes.
         """
         import polars
 
@@ -276,7 +277,9 @@ class RunResult:
                 earlier = before[group].value if before else None
                 rows.append((str(metric), group or "all", measured.value, low, high, measured.size, earlier))
         schema = ["metric", "group", "value", "low", "high", "n", "before_calibration"]
-        return polars.DataFrame(rows, schema=schema, orient="row", infer_schema_length=None)
+        types = {"before_calibration": polars.Float64}
+        table = polars.DataFrame(rows, schema=schema, schema_overrides=types, orient="row", infer_schema_length=None)
+        return table if any(name in CALIBRATED for name in names) else table.drop("before_calibration")
 
     def target(self, target: float, *, select: str | None = None, threshold: Threshold | None = None) -> TargetCheck:
         """Whether every judged group reaches ``target`` on test, 0.7 for 70 %: ``met``, and by how much it is ``missed`` where."""
