@@ -220,9 +220,9 @@ def uncertainty_by_group(record: RunRecord) -> dict[str, Any] | None:
 
 
 def verdict(gain: tuple[float, float, float]) -> str:
-    """Whether a claimed gain is there, with its interval in points."""
+    """Whether a claimed gain is there, with its interval in points; where that has both signs, nobody can tell."""
     value, low, high = (100 * number for number in gain)
-    holds = "holds" if low > 0 else "points the right way, within noise" if value > 0 else "does not hold"
+    holds = "holds" if low > 0 else "does not hold" if high < 0 else "cannot be told"
     return f"{holds} ({value:+.1f} points, 95 % interval {low:+.1f} to {high:+.1f})"
 
 
@@ -239,19 +239,19 @@ def claims(table: Mapping[str, Mapping[str, Any]], uncertainty: Mapping[str, Any
         if "umix" in of and other in of:
             found[claim] = verdict(difference(of["umix"], of[other]))
     if "umix" in of and "group_dro" in of:
-        found["Close to GroupDRO, which trains with groups (the paper: 0.6 points below)"] = verdict(
-            difference(of["umix"], of["group_dro"])
+        gap = 100 * (of["umix"]["worst"] - of["group_dro"]["worst"])
+        near = "holds" if gap >= -2 else "does not hold"
+        found["Close to GroupDRO, which trains with groups (the paper: 0.6 points below)"] = (
+            f"{near} ({gap:+.1f} points)"
         )
     if "umix" in of and "erm" in of:
         lost = 100 * (of["umix"]["average"] - of["erm"]["average"])
         close = "holds" if lost >= -4 else "does not hold"
         found["The average stays close to ERM's (the paper: 4 points below)"] = f"{close} ({lost:+.1f} points)"
     if "umix" in of and "umix" in table["no groups"]:
-        gain = difference(table["no groups"]["umix"], of["umix"])
-        kept = "holds" if gain[0] >= -0.02 else "does not hold"
-        found["Little is lost without validation groups (the paper: 1.1 points of the worst group)"] = (
-            f"{kept} ({100 * gain[0]:+.1f} points, 95 % interval {100 * gain[1]:+.1f} to {100 * gain[2]:+.1f})"
-        )
+        gap = 100 * (table["no groups"]["umix"]["worst"] - of["umix"]["worst"])
+        kept = "holds" if gap >= -2 else "does not hold"
+        found["Little is lost without validation groups (the paper: 1.1 points)"] = f"{kept} ({gap:+.1f} points)"
     if uncertainty:
         by_size = sorted(uncertainty, key=lambda group: uncertainty[group]["n"])
         means = [uncertainty[group]["mean"] for group in by_size]
@@ -344,6 +344,10 @@ def page(results: Mapping[str, Mapping[str, Any]]) -> str:
         if result["not yet run"]:
             lines += [f"Not run yet: {'; '.join(result['not yet run'])}.", ""]
         lines += [f"Failed: {words}" for words in result["failed"]]
+        lines += [
+            "What the paper claims, with at most two points for *close* and *little* and four for the average:",
+            "",
+        ]
         lines += [*(f"- {claim}: **{words}**." for claim, words in result["claims"].items()), ""]
         if result["uncertainty"]:
             lines += [

@@ -1,5 +1,6 @@
 """The scripts that measure umix."""
 
+import argparse
 import importlib
 import json
 import os
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from umix.core.statistics import wilson
 from umix.data.registry import load_task
 from umix.methods import METHODS
 
@@ -166,3 +168,42 @@ def test_the_kinds_of_few_cases_are_as_many_as_can_be(kills: ModuleType) -> None
     assert set(kills.kinds_of(10, list(kills.KINDS))) >= set(kills.KINDS) - {"ray worker"}
     hundred = list(kills.kinds_of(100, list(kills.KINDS)))
     assert [hundred.count(name) for name in kills.KINDS] == list(kills.SHARES)
+
+
+@pytest.fixture
+def finetune(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("finetune")
+
+
+def test_the_interval_of_a_difference_is_newcombes(finetune: ModuleType) -> None:
+    def rate(hits: int, size: int) -> dict[str, Any]:
+        interval = wilson(hits, size)
+        return {"worst": hits / size, "interval": [interval.low, interval.high]}
+
+    found = finetune.difference(rate(56, 70), rate(48, 80))  # the first example of Newcombe (1998), method 10
+    assert found == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [
+        ((0.2, 0.05, 0.33), "holds (+20.0"),
+        ((0.02, -0.1, 0.1), "cannot be told"),
+        ((-0.2, -0.3, -0.1), "does not hold"),
+    ],
+)
+def test_a_claim_holds_where_its_interval_is_above_zero_and_fails_where_it_is_below(
+    finetune: ModuleType, gain: tuple[float, float, float], words: str
+) -> None:
+    assert finetune.verdict(gain).startswith(words)
+
+
+def test_one_learning_rate_comes_first_and_further_seeds_have_the_chosen_ones(
+    finetune: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finetune, "chosen_lr", lambda runs, name, protocol: 0.1 if name == "erm" else 0.2)
+    arguments = argparse.Namespace(lrs=[0.1, 0.2], seeds=2)
+    jobs = [(job.name, job.lr, job.seed) for job in finetune.jobs_of({}, ["erm", "umix"], arguments)]
+    first = [(name, lr, 0) for lr in (0.1, 0.2) for name in ("erm", "umix")]
+    assert jobs == [*first, ("erm", 0.1, 1), ("umix", 0.2, 1)]
