@@ -101,7 +101,22 @@ def moons(weight: Tensor | None) -> Task:
 
 
 #: Refused in the plan: what they minimise takes weights, but other parts of them do not.
-REFUSED = ("lisa", "lisa_umix", "dfr", "afr", "self", "cb_last_layer", "crt", "evals", "spare", "pde", "domainmix")
+REFUSED = (
+    "lisa",
+    "lisa_umix",
+    "dfr",
+    "afr",
+    "self",
+    "cb_last_layer",
+    "crt",
+    "evals",
+    "spare",
+    "pde",
+    "domainmix",
+    "suby",
+    "subg",
+    "dpe",
+)
 
 
 def train(name: str, weight: Tensor | None) -> Net:

@@ -18,7 +18,7 @@ WEIGHTS_ONLY: Needs = frozenset({"sample_weight"})  # then trees and other estim
 #: What differs from the papers in all methods alike; ``umix methods NAME`` and the pages of the methods say it.
 DIFFERS_EVERYWHERE = (
     "In all methods the threshold of two classes, or the biases of several, is tuned on validation together with the epoch. Papers "
-    'take the most probable class: --threshold off, in Python threshold="off", and the presets paper and reference.'
+    "take the class with the largest logit, as threshold=off and the presets paper and reference do."
 )
 
 

@@ -239,7 +239,7 @@ def affordable(epochs: int, *, stays: int) -> int:
     """How many nets, of which ``stays`` never drop out, come to a quarter of the ``epochs`` for ``MOST_FITS`` final fits.
 
     >>> affordable(30, stays=0), affordable(30, stays=2), affordable(3, stays=2)
-    (10, 8, 4)
+    (10, 8, 3)
     """
 
     def cost(nets: int) -> int:

@@ -14,7 +14,8 @@ METHOD_ORDER = (
     "umix", "group_dro", "jtt", "cvar_dro", "mixup", "reweight", "dfr",
     "lff", "resample", "focal", "lisa", "eiil", "irm", "vrex",
     "lisa_umix", "chi2_dro", "ingroup_mixup", "coral", "fish", "ib_irm", "domainmix",
-    "cvar_doro", "chi2_doro", "group_mixup", "best",
+    "cvar_doro", "chi2_doro", "group_mixup", "best", "suby", "subg", "bam",
+    "lc", "dpe", "crt",
 )  # fmt: skip
 #: Colours of groups: crimson, blue, green and violet, which no method has. They stand out from light and dark pages, and are far
 #: apart for every kind of colour vision (tests/reports/charts/test_palette.py measures it).
