@@ -51,7 +51,7 @@ def test_one_method_is_shown_whole(capsys: Capsys) -> None:
 def test_every_method_can_be_shown_alone(name: str, capsys: Capsys) -> None:
     out = shown(capsys, "methods", name)
     assert "Differs from the paper" in out
-    assert "--threshold off" in out
+    assert "threshold=off" in out
     assert all(setting in out for setting in METHODS[name].model_fields)
 
 

@@ -67,7 +67,7 @@ def test_the_page_of_a_method_holds_what_its_class_says(generated: Path, name: s
 def test_every_method_says_where_it_differs_from_its_paper_and_the_released_code(generated: Path, name: str) -> None:
     assert "**Differs from the paper:" in page(generated, name)
     assert "**Differs from the released code:" in page(generated, name)
-    assert "--threshold off" in page(generated, name)
+    assert "threshold=off" in page(generated, name)
 
 
 def test_every_link_between_pages_leads_to_a_page(generated: Path) -> None:
