@@ -54,6 +54,30 @@ def people(n=1000, *, known=200, other=0) -> Task:
     return Task("people", splits, ("0", "1"))
 
 
+def test_a_group_column_that_is_an_input_does_not_answer_for_rows_where_another_one_is_blank():
+    """Sex and race are tossed coins and inputs; each is blank in other rows, so known rows alone have both answers."""
+    rng, n = np.random.default_rng(0), 2000
+    splits = {}
+    for name in ("train", "val", "test"):
+        y, sex, race = (torch.from_numpy(rng.integers(0, 2, n)) for _ in range(3))
+        blank = torch.from_numpy(rng.integers(0, 3, n)) if name == "val" else torch.zeros(n)
+        codes = [torch.where(blank == 1, -1, sex), torch.where(blank == 2, -1, race)]
+        noise = torch.from_numpy(rng.normal(size=(n, 2))).float() + y[:, None]
+        x = torch.cat([noise, *(torch.stack([code == 0, code == 1], dim=1).float() for code in codes)], dim=1)
+        groups = Groups.cells(
+            y,
+            torch.where(blank > 0, -1, 2 * sex + race),
+            labels=["0", "1"],
+            attributes=["f, a", "f, b", "m, a", "m, b"],
+            columns=["y", "sex", "race"],
+            values=[("f", "a"), ("f", "b"), ("m", "a"), ("m", "b")],
+            by_column=[(codes[0], ["f", "m"]), (codes[1], ["a", "b"])],
+        )
+        splits[name] = Split(x, y, groups)
+    _, notes = filled(Task("coins", splits, ("0", "1")))
+    assert "hardly better than chance" in notes.choices["validation groups"]["words"]
+
+
 def filled(made: Task, **options) -> tuple[Split, Notes]:
     context, notes = with_validation_groups(Context(made, Linear(), **{"use_groups": "val"} | options))
     return context.splits["val"], notes

@@ -37,6 +37,7 @@ _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be t
 _CLEAR = 0.3  # share of chance's log loss that predictions must save for validation groups to be drawn
 _CONSTANT = 1e-6  # range, in standard deviations, up to which an input does not vary
 _FARTHEST = 10.0  # deviations at which numbers of a table are cut
+_SEVERAL = 20  # rows that show which inputs a blank group column makes constant
 _MANY = 0.1  # share of validation rows without a group from which on they are drawn
 
 
@@ -212,9 +213,6 @@ def with_validation_groups(context: Context) -> tuple[Context, Notes]:
             f"{_NOT_ESTIMATED}: what {n_known:,} known rows tell is hardly better than chance: {_chance_words(scores)}."
         )
         return context, Notes(choices={"validation groups": {"words": words}})
-    agreeing = p * val.groups.possible.cpu()
-    left = agreeing.sum(1, keepdim=True)
-    p = torch.where((left > 0) & (left < p.sum(1, keepdim=True)), agreeing / left, p)
     rng = stream(context.seed, "spread", "validation")
     drawn = (torch.from_numpy(rng.random((len(p), 1))) >= p.cumsum(1)).sum(1).clamp(max=p.shape[1] - 1)
     ids = torch.where(known >= 0, known, drawn)
@@ -238,22 +236,38 @@ def _estimates(
     labelled = LabelledRows.of(context, user)
     labelled.require_two_groups()
     new = labelled.to_estimate(context.task.splits[split], own)
-    told = _telling(z[split][new.blank])
+    groups = context.task.splits[split].training_groups or context.task.splits[split].groups
+    told = _telling(z[split], new.blank, groups.by_column.cpu().numpy())
     inputs = np.concatenate([z[name][rows][:, told] for name, rows in labelled.rows.items()])
     known = KnownRows(inputs, labelled.y, labelled.t)
     with threadpool_limits(1):  # sums must not depend on the number of threads
         model, shares = _estimate(known, z[split][new.rows][:, told], new.y, seed=context.seed)
     new.put(torch.from_numpy(shares))
-    return new.p, model.scores, len(labelled.y), len(new.rows)
+    p = new.p if own is None else _agreeing(new.p, groups.possible.cpu())
+    return p, model.scores, len(labelled.y), len(new.rows)
 
 
-def _telling(blank: Floats) -> Ints:
-    """The inputs that vary over the rows without a group.
+def _agreeing(p: Tensor, possible: Tensor) -> Tensor:
+    """Estimates ``p`` [n, groups] of rows of which some group columns are known, for the groups that are ``possible`` [n, groups].
+
+    Where the estimate has none of them, it stays as it is.
+    """
+    agreeing = p * possible
+    left = agreeing.sum(1, keepdim=True)
+    return torch.where((left > 0) & (left < p.sum(1, keepdim=True)), agreeing / left, p)
+
+
+def _telling(z: Floats, blank: Ints, codes: Ints) -> Ints:
+    """The inputs that vary over the rows ``blank`` without a group, and over those that lack a group column.
 
     The others can tell nothing about them. Above all this leaves out a group column that is an input itself: known rows have the
-    answer there, and the rows without a group have a blank. One row alone does not show what varies: all inputs count.
+    answer there, and the rows to estimate have a blank. ``codes`` [n, columns] are -1 where a group column is blank. One row,
+    or a few that lack a column, do not show what varies: there all inputs count.
     """
-    varies = np.ptp(blank, axis=0) > _CONSTANT if len(blank) > 1 else np.ones(blank.shape[1], dtype=bool)
+    lacking = [np.flatnonzero(column < 0) for column in codes.T]
+    varies = np.ones(z.shape[1], dtype=bool)
+    for rows in [*([blank] if len(blank) > 1 else []), *(rows for rows in lacking if len(rows) >= _SEVERAL)]:
+        varies &= np.ptp(z[rows], axis=0) > _CONSTANT
     return np.flatnonzero(varies)
 
 
