@@ -12,7 +12,7 @@ How much b takes over grows with strength²·learning rate·visits. The released
 rate of 1e-5; at the rates of small nets, 0.01 and more, a much smaller one does the same.
 
 Differs from the paper:
-- the defaults of ``strength``, ``amplified_epochs`` and ``upweight`` are for small nets and short fits, chosen by looking at the test
+- the defaults of ``strength``, ``amplified_epochs`` and ``upweight`` are for small nets and short fits, chosen by looking at test
   rates of four_moons and colored_digits; the paper has them per data set (Waterbirds: 50, 20 and 140);
 - the epoch is selected as in every run, unless ``--select class_difference`` is given.
 
