@@ -34,7 +34,7 @@ def people(n: int = 300) -> polars.DataFrame:
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     folder = tmp_path_factory.mktemp("run")
-    people().write_csv(folder / "people.csv")
+    people(600).write_csv(folder / "people.csv")  # enough validation rows to calibrate, of which nothing is said then
     settings = {**FAST, "id": "key", "hidden": [8]}
     return execute(RunSpec(task=str(folder / "people.csv"), method="erm", settings=settings), out=folder)
 

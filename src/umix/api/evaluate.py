@@ -23,6 +23,20 @@ class EvaluationResult(Evaluated):
     """A run on labelled new data. Shows itself as tables, in a terminal and in a notebook.
 
     ``polars.DataFrame(result.drift)`` and ``polars.DataFrame(result.importance.columns)`` are frames of these.
+
+    Attributes:
+        run: the name of the run's folder, or of its task and method.
+        data: what was evaluated.
+        rows: how many rows it has.
+        average: accuracy over all rows.
+        worst: lowest rate of a judged group or margin, as in the summary of a run.
+        worst_group: its name.
+        rates: those of groups, then margins, then classes, by name.
+        test: the run's summary, whose rates stand beside.
+        drift: what was compared with training, the largest first.
+        importance: which columns matter, if asked for.
+        notes: what is to be known of the data.
+
     """
 
     _record: RunRecord = PrivateAttr()

@@ -357,17 +357,16 @@ def _digest(candidates: Sequence[Candidate]) -> str:
 
 
 def trains_alone(context: Context) -> bool:
-    """Whether every candidate is a net that is trained by itself, because it cannot be stacked."""
-    return "gradients" in context.net.offers and not _stacks(context)
+    """Whether every candidate is a net that is trained by itself, because it cannot be stacked.
 
-
-def _stacks(context: Context) -> bool:
-    return can_stack(context.fresh_net()) and context.engine.processes == 1
+    On several processes no net is stacked, but what is tried must not depend on how many there are.
+    """
+    return "gradients" in context.net.offers and not can_stack(context.fresh_net())
 
 
 def _batches(context: Context, candidates: Sequence[Candidate]) -> list[CandidateBatch]:
     """Candidates that differ only in the weights of examples are stacked where the net can be; others are trained alone."""
-    stackable = _stacks(context)
+    stackable = can_stack(context.fresh_net()) and context.engine.processes == 1
     stacked: list[tuple[Candidate, tuple[float, float, Mixing], Tensor]] = []
     batches: list[CandidateBatch] = []
     n = len(context.splits["train"])
