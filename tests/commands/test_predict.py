@@ -34,7 +34,7 @@ def people(n: int = 300) -> polars.DataFrame:
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     folder = tmp_path_factory.mktemp("run")
-    people(600).write_csv(folder / "people.csv")  # enough validation rows to calibrate, of which nothing is said then
+    people().write_csv(folder / "people.csv")
     settings = {**FAST, "id": "key", "hidden": [8]}
     return execute(RunSpec(task=str(folder / "people.csv"), method="erm", settings=settings), out=folder)
 
@@ -132,7 +132,8 @@ def test_a_pipe_that_is_closed_ends_quietly(record: RunRecord, tmp_path: Path) -
     done = subprocess.run(["/bin/bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[0] == "key,label,p_no,p_yes"
     assert len(done.stdout.splitlines()) == 2
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert all(line.startswith("note: ") for line in done.stderr.splitlines())  # if all was written before head ended
 
 
 def test_texts_are_read_from_a_pipe_and_arrays_are_refused(
