@@ -52,6 +52,7 @@ WEIGHED = [
     {"pool": "class", "normalize": False, "start": 1, "record": "epoch_end", "mixing": "features"},
     {"pool": "balance", "uncertainty": "ensemble", "mixing": "cutmix"},
     {"pool": "cell", "power": 0.5},
+    {"pool": "neighbours"},
 ]
 BY_GROUP = [
     {"scheme": "effective"},

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from umix.core.neighbours import class_neighbours
 from umix.core.weights import importance_weights, normalized
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.methods.parts.uncertainty_weights import POOLS, Weighting, weight_warnings, weightings
 from umix.methods.umix import UMIX
 from umix.training.context import Context
+
+Make = Callable[..., Context]
 
 U, Y = torch.tensor([0.0, 1.0, 0.0, 0.5, 1.0, 0.0]), torch.tensor([0, 0, 0, 0, 1, 1])
 
@@ -43,7 +46,13 @@ def test_classes_weigh_by_their_mean_uncertainty():
     torch.testing.assert_close(w, normalized(torch.tensor([1.75] * 4 + [2.0] * 2)))
 
 
-@pytest.mark.parametrize("pool", POOLS)
+def test_neighbours_weigh_by_the_mean_uncertainty_around_them():
+    neighbours = torch.tensor([[0, 1], [1, 3], [2, 0], [3, 3], [4, 5], [5, 5]])
+    w = Weighting("neighbours", 2.0, 2).weights(U, Y, c=1.0, neighbours=neighbours, normalize=False)
+    assert w.tolist() == [2.0, 2.5, 1.0, 2.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize("pool", [pool for pool in POOLS if pool != "neighbours"])
 def test_copies_of_an_example_and_an_example_of_that_weight_get_the_same(pool):
     by = torch.tensor([1.0, 2.0, 1.0, 1.0, 3.0, 1.0])
     rows = torch.repeat_interleave(torch.arange(6), by.long())
@@ -51,6 +60,26 @@ def test_copies_of_an_example_and_an_example_of_that_weight_get_the_same(pool):
     copied = weighting.weights(U[rows], Y[rows], c=1.0)
     weighed = weighting.weights(U, Y, c=1.0, sample_weight=by)
     torch.testing.assert_close(weighed[rows], copied)
+
+
+def test_uncertainty_that_lies_together_weighs_more_than_scattered_uncertainty(context: Make) -> None:
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.normal(size=(600, 2)).astype(np.float32))
+    x[:60] += 8.0  # a minority that the first model gets wrong
+    u = torch.zeros(600)
+    u[:60] = 1.0
+    u[60::9] = 1.0  # as many are wrong by chance
+    y = torch.zeros(600, dtype=torch.long)
+    neighbours = torch.from_numpy(class_neighbours(x.numpy(), y.numpy(), rng=rng))
+    w = Weighting("neighbours", 10.0, 2).weights(u, y, c=1.0, neighbours=neighbours)
+    assert float(w[:60].min()) > 3 * float(w[60:][u[60:] == 1].max())
+
+
+def test_neighbours_are_found_where_they_are_asked_for(context: Make) -> None:
+    result = UMIX(pool="neighbours", eta=10.0, length=2).train(context())
+    plain = UMIX(pool="example", eta=10.0, length=2).train(context())
+    assert torch.equal(result.per_example["uncertainty"], plain.per_example["uncertainty"])
+    assert float(result.per_example["weight"].std()) < float(plain.per_example["weight"].std())
 
 
 def free(**given):
@@ -66,9 +95,6 @@ def test_what_is_set_is_kept(cost):
     assert {one.eta for one in free(etas=(5.0,), cost=cost) if one.pool != "cell"} == {5.0}
     assert free(pools=("example",), etas=(5.0,), lengths=(3,), cost=cost) == [Weighting("example", 5.0, 3)]
     assert free(pools=("cell",), etas=(5.0,), lengths=(3,), power=0.3, cost=cost) == [Weighting("cell", 0.0, 3, 0.3)]
-
-
-Make = Callable[..., Context]
 
 
 def warnings_of(u: torch.Tensor, *, eta: float = 20.0, c: float = 1.0) -> tuple[str, ...]:

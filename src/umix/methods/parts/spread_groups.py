@@ -4,12 +4,11 @@ Rows of validation may be used unless groups are only reported, rows of training
 P(group | x, y) of ``attribute_model``: of the attribute where groups are label×attribute cells, else of the group itself, among
 those that occur with the row's class. Rows whose group is known keep it.
 
-The model's inputs are the examples themselves where they are vectors of numbers. Other examples (images, token ids) are represented
-by the features of an ERM net, which is trained first and shared with other runs. PG-DRO (Ghosal and Li 2023) and SSA (Nam et al.
+The model's inputs are the ``example_vectors``. PG-DRO (Ghosal and Li 2023) and SSA (Nam et al.
 2022) train a net for the attribute instead: ``attribute_nets``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, final
@@ -26,8 +25,8 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import Setting, UserError
 from umix.methods.parts.attribute_model import AttributeModel, Floats, Ints, KnownRows, Scores, fit_attribute_model
+from umix.methods.parts.example_vectors import example_vectors, has_vectors
 from umix.training.context import Context
-from umix.training.stage import ErmStage
 from umix.training.train_result import Notes
 
 _USER = "groups_from=few"  # what error messages call the user of the estimate
@@ -36,7 +35,6 @@ _NOT_ESTIMATED = "The groups of validation rows are not guessed"
 _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be trusted without a warning
 _CLEAR = 0.3  # share of chance's log loss that predictions must save for validation groups to be drawn
 _CONSTANT = 1e-6  # range, in standard deviations, up to which an input does not vary
-_FARTHEST = 10.0  # deviations at which numbers of a table are cut
 _SEVERAL = 20  # rows that show which inputs a blank group column makes constant
 _MANY = 0.1  # share of validation rows without a group from which on they are drawn
 
@@ -171,7 +169,7 @@ def spread_groups(context: Context, *, user: str = _USER) -> tuple[Tensor, Notes
     messages say.
     """
     own = context.task.splits["train"].some_groups.cpu() if "train" in usable_splits(context) else None
-    p, scores, n_known, n_new = _estimates(context, "train", own, _inputs(context, ("train", "val")), user=user)
+    p, scores, n_known, n_new = _estimates(context, "train", own, example_vectors(context, ("train", "val")), user=user)
     if not _better_than_chance(scores):
         raise UserError(
             f"{user} must tell the groups of a class apart, but what it learns from {n_known:,} known rows is no better than "
@@ -200,11 +198,11 @@ def with_validation_groups(context: Context) -> tuple[Context, Notes]:
         return context, Notes()
     known = val.groups.codes.cpu()
     blank = int((known < 0).sum())
-    if blank < _MANY * len(known) or blank == len(known) or _vectors(val) is None:
+    if blank < _MANY * len(known) or blank == len(known) or not has_vectors(val):
         return context, Notes()
     try:
         p, scores, n_known, n_new = _estimates(
-            context, "val", known, _inputs(context, ("train", "val")), user="an estimate"
+            context, "val", known, example_vectors(context, ("train", "val")), user="an estimate"
         )
     except UserError as error:
         return context, Notes(choices={"validation groups": {"words": f"{_NOT_ESTIMATED}: {error}"}})
@@ -271,33 +269,6 @@ def _telling(z: Floats, blank: Ints, codes: Ints) -> Ints:
     return np.flatnonzero(varies)
 
 
-def _inputs(context: Context, names: tuple[str, ...]) -> dict[str, Floats]:
-    """What represents the examples of these splits, [n, width] each, standardised with the training split's statistics."""
-    splits, categories = context.task.splits, context.task.categories
-    found = {name: x for name in names if (x := _vectors(splits[name])) is not None}
-    if categories:
-        middle = found["train"].nanmean(0).nan_to_num(0.0)
-        offset = middle.where(torch.tensor(categories) == 0, 0.0)  # a gap becomes the mean
-        found = {name: one_hot_columns(x - offset, categories) for name, x in found.items()}
-    if len(found) < len(names):
-        net = context.reference(ErmStage("reference", context.settings.epochs))
-        found = {name: context.features(net, name).float().cpu().flatten(1) for name in names}
-    mean, scale = found["train"].mean(0), found["train"].std(0, correction=0)
-    scale = scale.where(scale > 0, 1.0)
-    if categories:  # numbers are as they are in the table
-        return {name: ((x - mean) / scale).clamp(-_FARTHEST, _FARTHEST).numpy() for name, x in found.items()}
-    return {name: ((x - mean) / scale).numpy() for name, x in found.items()}
-
-
-def _vectors(split: Split) -> Tensor | None:
-    """The inputs of ``split`` as float32 [n, width] on the host, if they are vectors of numbers."""
-    if not split.example.is_floating_point() or split.example.dim() != 1 or split.transform is not None:
-        return None
-    if isinstance(split.x, Tensor):
-        return split.x.float().cpu()
-    return split.x.take(torch.arange(len(split))).float()
-
-
 def _estimate(known: KnownRows, new_z: Floats, new_y: Ints, *, seed: int) -> tuple[AttributeModel, Floats]:
     """The fitted model and its predictions for the new rows, [n, values]."""
     if len(known.y) > _MOST:
@@ -324,23 +295,3 @@ def _words(scores: Scores, n_known: int, n_new: int, split: str) -> str:
         f"the groups of {n_new:,} {split} rows are guessed from {n_known:,} known ones, with {100 * scores.accuracy:.0f} % "
         f"accuracy on held-out rows (always the commonest group of the class: {100 * scores.usual:.0f} %)"
     )
-
-
-def one_hot_columns(x: Tensor, categories: Sequence[int]) -> Tensor:
-    """Columns without gaps, float32 [n, width], from ``x`` [n, columns] whose gaps are NaN.
-
-    Column j holds codes 0 … categories[j]-1, and becomes as many columns of 0 and 1, all 0 for a gap; or it holds numbers, if
-    categories[j] is 0, and is followed by a column that marks its gaps, which become 0.
-
-    >>> one_hot_columns(torch.tensor([[2.5, 1.0], [float("nan"), float("nan")]]), [0, 2]).tolist()
-    [[2.5, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]]
-    """
-    parts: list[Tensor] = []
-    for place, count in enumerate(categories):
-        column = x[:, place]
-        gap = column.isnan()
-        if count:
-            parts.append(torch.nn.functional.one_hot(column.nan_to_num(count).long(), count + 1)[:, :count].float())
-        else:
-            parts.append(torch.stack([column.nan_to_num(0.0), gap.float()], dim=1))
-    return torch.cat(parts, dim=1) if parts else x.float()

@@ -2,10 +2,11 @@
 
 The paper's weight is η·u + c with the example's own uncertainty u. Where labels are noisy, the uncertainty of single examples is
 mostly noise, but that of a class, or of the examples of a class that ERM gets wrong, is not. Where classes are of very different
-size, balancing them is half of the work. So there are four kinds of weights, and no kind is best on all data:
+size, balancing them is half of the work. So there are five kinds of weights, and no kind is best on all data:
 
 - ``example``: η·u + c;
 - ``class``: η·ū + c, where ū is the mean of u in the example's class;
+- ``neighbours``: η·ū + c, where ū is the mean of u over the nearest examples of the same class (``core.neighbours``);
 - ``balance``: (η·u + c) / n_y, where n_y is the size of the class; with η = 0 plain class balance;
 - ``cell``: n^(−power), where n is the size of the example's cell: its class, and whether ERM was wrong in half of the window.
 """
@@ -19,6 +20,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from umix.core.neighbours import class_neighbours, neighbour_means
+from umix.core.streams import stream
 from umix.core.weights import (
     cells,
     class_means,
@@ -31,6 +34,7 @@ from umix.core.weights import (
 from umix.data.samplers import Sampler, Shuffled
 from umix.errors import UserError
 from umix.methods.method import Method
+from umix.methods.parts.example_vectors import example_vectors
 from umix.models.stacked import candidate_cost
 from umix.selection.select import Candidate, Selection, limited_cost, select
 from umix.settings import among
@@ -46,8 +50,9 @@ Length = Annotated[int, Field(ge=1)] | Literal["auto"]
 LENGTH = "epochs in the window, or models in the ensemble (the paper's T); auto: chosen on validation"
 
 
-Pool = Literal["example", "class", "balance", "cell"]
-POOLS: tuple[Pool, ...] = ("example", "class", "balance", "cell")
+Pool = Literal["example", "class", "neighbours", "balance", "cell"]
+POOLS: tuple[Pool, ...] = ("example", "class", "neighbours", "balance", "cell")
+AUTO_POOLS = tuple(pool for pool in POOLS if pool != "neighbours")  # those that pool=auto tries
 
 _ETAS = (1.0, 3.0, 10.0, 30.0, 100.0)
 
@@ -75,16 +80,28 @@ class Weighting:
         )
 
     def weights(
-        self, u: Tensor, y: Tensor, *, c: float, sample_weight: Tensor | None = None, normalize: bool = True
+        self,
+        u: Tensor,
+        y: Tensor,
+        *,
+        c: float,
+        neighbours: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+        normalize: bool = True,
     ) -> Tensor:
         """The weight of every training example, [n], from its uncertainty ``u`` and its class ``y``.
 
-        With ``sample_weight`` [n], an example counts as that many copies.
+        ``pool=neighbours`` needs the ``neighbours`` [n, k]. With ``sample_weight`` [n], an example counts as that many copies.
         """
         if self.pool == "cell":
             return inverse_frequency(cells(u, y), power=self.power, sample_weight=sample_weight)
-        pooled = class_means(u, y, sample_weight=sample_weight) if self.pool == "class" else u
-        w = importance_weights(pooled, eta=self.eta, c=c)
+        if self.pool == "class":
+            u = class_means(u, y, sample_weight=sample_weight)
+        elif self.pool == "neighbours":
+            if neighbours is None:
+                raise ValueError("Weights with pool='neighbours' must be given the neighbours of every example.")
+            u = neighbour_means(u, neighbours, sample_weight=sample_weight)
+        w = importance_weights(u, eta=self.eta, c=c)
         if self.pool == "balance":
             w = w * inverse_frequency(y, sample_weight=sample_weight)
         return normalized(w, sample_weight=sample_weight) if normalize else w
@@ -95,6 +112,11 @@ Cost = Literal["none", "small", "large"]
 _BALANCED_ETAS: Mapping[Cost, tuple[float, ...]] = {"none": (0.0, 3.0, 10.0), "small": (0.0, 3.0), "large": (0.0,)}
 _EXAMPLE_ETAS: Mapping[Cost, tuple[float, ...]] = {"none": _ETAS, "small": _ETAS[:4], "large": (3.0, 30.0)}
 _CLASS_ETAS: Mapping[Cost, tuple[float, ...]] = {"none": (10.0, 100.0), "small": (10.0, 100.0), "large": (10.0,)}
+_NEIGHBOUR_ETAS: Mapping[Cost, tuple[float, ...]] = {
+    "none": (10.0, 30.0, 100.0),
+    "small": (10.0, 100.0),
+    "large": (10.0,),
+}
 _POWERS: Mapping[Cost, tuple[float, ...]] = {"none": (0.5, 1.0), "small": (0.5, 1.0), "large": (0.5,)}
 
 
@@ -112,7 +134,7 @@ def weightings(
     The more a candidate costs, the fewer there are. ``epochs`` are those of the first stage, the longest window. The first one
     weighs all examples alike, if η is free.
 
-    >>> free = {"pools": POOLS, "etas": None, "lengths": None, "epochs": 20, "power": 1.0}
+    >>> free = {"pools": AUTO_POOLS, "etas": None, "lengths": None, "epochs": 20, "power": 1.0}
     >>> [len(weightings(**free, cost=cost)) for cost in ("none", "small", "large")]
     [40, 16, 8]
     """
@@ -124,6 +146,8 @@ def weightings(
         found += [Weighting("example", _ETAS[-1], first)] if etas is None and cost == "small" else []
     if "class" in pools:
         found += [Weighting("class", eta, first) for eta in etas or _CLASS_ETAS[cost]]
+    if "neighbours" in pools:
+        found += [Weighting("neighbours", eta, length) for length in several for eta in etas or _NEIGHBOUR_ETAS[cost]]
     if "balance" in pools:
         found += [
             Weighting("balance", eta, length if eta else first)
@@ -151,15 +175,15 @@ class UncertaintyWeights(Method, abc.ABC):
 
     takes_weights: ClassVar[bool] = True
     open_with: ClassVar[Mapping[str, str]] = {"pool": "eta"}  # who sets eta asks for eta·u + c
-    stages: ClassVar[tuple[str, ...]] = ("trajectory", "ensemble")
+    stages: ClassVar[tuple[str, ...]] = ("trajectory", "ensemble", "reference")
 
     eta: Eta  # every method gives its own default and search range
     c: float = Field(1.0, gt=0, description="weight of an example that was never wrong")
     normalize: bool = Field(True, description="scale the weights to mean 1; the paper applies them as they are")
     pool: Pool | Literal["auto"] = Field(
         "example",
-        description="what an example weighs by: its own uncertainty, the mean of its class, its own times class balance, or the "
-        "inverse size of its cell, class and right or wrong",
+        description="what an example weighs by: its own uncertainty, the mean of its class or of its nearest neighbours in the "
+        "class, its own times class balance, or the inverse size of its cell, class and right or wrong",
     )
     power: float = Field(
         1.0, ge=0, le=1, description="with pool=cell: weights are the size of the cell to minus this power"
@@ -207,17 +231,18 @@ class UncertaintyWeights(Method, abc.ABC):
         sampler: Sampler | None = None,
     ) -> list[Candidate]:
         """The weights that the settings leave open, as candidates, or the only ones."""
-        found = weightings(
-            pools=POOLS if self.pool == "auto" else (self.pool,),
+        weighings = weightings(
+            pools=AUTO_POOLS if self.pool == "auto" else (self.pool,),
             etas=None if self.eta == "auto" else (self.eta,),
             lengths=None if self.length == "auto" else (self.length,),
             epochs=measured.longest,
             power=self.power,
             cost=candidate_cost(context.fresh_net()),
         )
+        neighbours = _neighbours(context) if any(one.pool == "neighbours" for one in weighings) else None
         made = []
-        for weighting in found:
-            w = self.weigh(measured, weighting, context)
+        for weighting in weighings:
+            w = self.weigh(measured, weighting, context, neighbours)
             settings = {
                 f"{self.name}.{key}": value for key, value in {**weighting.settings(), "start": self.start}.items()
             }
@@ -225,12 +250,15 @@ class UncertaintyWeights(Method, abc.ABC):
             made.append(Candidate(name, self.name, settings, objective(w), sampler or Shuffled(), w))
         return made
 
-    def weigh(self, measured: "Measured", weighting: Weighting, context: Context) -> Tensor:
+    def weigh(
+        self, measured: "Measured", weighting: Weighting, context: Context, neighbours: Tensor | None = None
+    ) -> Tensor:
         """The weight of every training example, [n], on the context's device (eq. 7)."""
         train, u = context.task.splits["train"], measured.train(weighting.length)
-        return weighting.weights(u, train.y, c=self.c, sample_weight=train.weight, normalize=self.normalize).to(
-            context.device
+        w = weighting.weights(
+            u, train.y, c=self.c, neighbours=neighbours, sample_weight=train.weight, normalize=self.normalize
         )
+        return w.to(context.device)
 
     def weigh_examples(
         self, context: Context, objective: Callable[[Tensor], Objective], sampler: Sampler | None = None
@@ -312,6 +340,12 @@ class Measured:
     def held_out(self, length: int) -> HeldOutUncertainty:
         """The uncertainty of the other examples; that of test is for reports, and None where the task has groups."""
         return HeldOutUncertainty(self.parts[length]["val"], self.parts[length].get("test"))
+
+
+def _neighbours(context: Context) -> Tensor:
+    """The nearest training examples of the same class of each training example, [n, k]."""
+    x, y = example_vectors(context, ("train",))["train"], context.task.splits["train"].y.cpu().numpy()
+    return torch.from_numpy(class_neighbours(x, y, rng=stream(context.seed, "neighbours", "rows")))
 
 
 def ensemble_members(size: int, epochs: int) -> tuple[ErmStage, ...]:
