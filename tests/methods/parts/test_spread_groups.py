@@ -107,6 +107,44 @@ def test_inputs_that_the_known_rows_do_not_span_change_nothing() -> None:
     torch.testing.assert_close(spread(padded), spread(narrow), atol=0.02, rtol=0)
 
 
+def three_values(known: Tensor) -> Task:
+    """Two classes and the attributes a, b and c, which has an input of its own; ``known`` rows of validation have a group."""
+
+    def part(n: int, *, seed: int, known: Tensor | None = None) -> Split:
+        rng = np.random.default_rng(seed)
+        y, a = rng.integers(2, size=n), rng.choice(3, size=n, p=[0.6, 0.3, 0.1])
+        x = rng.normal(size=(n, 4)) + 6 * np.eye(4)[a]
+        seen, labels = torch.from_numpy(a), torch.from_numpy(y)
+        if known is not None:
+            seen = torch.where(known[labels, seen], seen, -1)
+        return Split(
+            torch.from_numpy(x).float(),
+            labels,
+            Groups.cells(labels, seen, labels=["no", "yes"], attributes=["a", "b", "c"]),
+        )
+
+    return Task(
+        "toy",
+        {"train": part(600, seed=0), "val": part(300, seed=1, known=known), "test": part(60, seed=2)},
+        ("no", "yes"),
+    )
+
+
+def test_a_minority_that_is_known_in_one_class_only_is_no_group_of_its_own() -> None:
+    """Else it would be weighed up in this class alone, and models would learn that it means this class."""
+    known = torch.tensor([[True, True, False], [True, True, True]])
+    p = spread(three_values(known), "val")
+    assert p.sum(1).tolist() == pytest.approx([1.0] * len(p))
+    assert (p[:, [2, 5]] == 0).all()
+    assert (spread(three_values(torch.ones(2, 3, dtype=torch.bool)), "val").sum(0) > 15).all()
+
+
+def test_the_majority_of_a_class_is_a_group_even_if_other_classes_have_none_known() -> None:
+    known = torch.tensor([[False, True, False], [True, True, False]])
+    p = spread(three_values(known), "val")
+    assert (p.sum(0)[[1, 3, 4]] > 20).all()
+
+
 def test_where_all_training_groups_are_known_nothing_is_estimated() -> None:
     run = context_of(task(train=1.0))
     found, known = estimated_groups(run), known_groups(run)
