@@ -115,7 +115,7 @@ flakes: $(READY)
 MINIMUM := .venv-minimum
 test-minimum:
 	rm -rf $(MINIMUM) && $(PYTHON) -m venv $(MINIMUM)
-	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-minimum.txt -e '.[hf,search]' \
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-minimum.txt -e '.[hf,search,trees]' \
 	  'pytest<9' fairlearn hypothesis pytest-randomly pytest-socket pytest-xdist
 	$(MINIMUM)/bin/pytest -q $(ORDINARY) tests
 

@@ -25,7 +25,8 @@ def release(version: str) -> list[int]:
 
 
 def test_the_minimum_that_is_tested_is_the_lower_bound_of_every_dependency_but_torch() -> None:
-    texts = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["search"]]
+    extras = PROJECT["optional-dependencies"]
+    texts = [*PROJECT["dependencies"], *extras["search"], *extras["trees"]]
     bounds = dict(re.match(r"([\w.-]+)>=([\d.]+)", text).groups() for text in texts)
     minimum = pins("constraints-minimum.txt")
     assert minimum.keys() == bounds.keys()

@@ -117,6 +117,14 @@ def test_columns_are_listed_with_their_types_before_the_counts(people: polars.Da
     assert found[1] == {"name": "sex", "role": "group", "type": "category", "missing": 0.0, "example": people["sex"][0]}
 
 
+def test_of_texts_it_is_said_before_training_what_exports_take(tmp_path: Path, capsys: Capsys) -> None:
+    table = polars.DataFrame({"note": [f"a text of its own, {row}" for row in range(300)], "y": ["no", "yes"] * 150})
+    table.write_csv(tmp_path / "notes.csv")
+    assert main(["doctor", str(tmp_path / "notes.csv"), "--label", "y"]) == 0
+    said = "Texts (note) become numbers before the model. An export to .onnx or .pt2 takes these numbers"
+    assert said in capsys.readouterr().out
+
+
 def test_of_a_wide_table_forty_columns_are_shown_and_json_has_all(people: polars.DataFrame, capsys: Capsys) -> None:
     wide = people.with_columns((polars.col("age") * i).alias(f"age {i}") for i in range(2, 60))
     wide.write_csv("people.csv")

@@ -74,7 +74,7 @@ def test_an_unwritable_place_is_refused(run: Path, tmp_path: Path, capsys: pytes
     assert f"Cannot use {tmp_path / 'file'}: it is a file and no folder; name another" in told
 
 
-def test_a_benchmark_is_refused_with_what_to_do_instead(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_benchmark_has_no_model_of_mlflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     moons = trained(capsys, "four_moons", "erm", "--set=sizes=[8,4,4,8]", "--set=eval_size=4", "--out", str(tmp_path))
-    told = refused(capsys, moons, "-o", tmp_path / "model.pt2")
+    told = refused(capsys, moons, "-o", tmp_path / "model", "--format", "mlflow")
     assert "must be of a run on data of one's own (arrays, images, table, text), got a run on four_moons" in told

@@ -10,7 +10,7 @@ from umix.bench.runs.record import RunRecord
 from umix.data.tables.columns import TableColumn
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.exports.comparison import check_rows
-from umix.exports.preprocessing import Ready
+from umix.exports.preprocessing import NO_DATE, Ready
 from umix.exports.preprocessing_of import preprocessing_of
 from umix.exports.table_inputs import TableInputs
 from umix.exports.trained_model import TrainedModel
@@ -50,10 +50,37 @@ def test_tables_of_only_numbers_or_only_texts_have_one_input(hot: bool) -> None:
         assert np.array_equal(module(x).numpy(), columns.transform(new), equal_nan=True)
 
 
-def test_dates_and_long_texts_are_named_and_the_model_takes_the_ready_matrix(record: RunRecord) -> None:
-    dated = TableColumn("day", "date", parts=("days",), mean=(0.0,), deviation=(1.0,))
-    module = preprocessing_of(TablePreprocessing((dated,), "y", None), record)
+@pytest.mark.parametrize("hot", [True, False])
+def test_dates_are_read_from_seconds_between_other_columns(hot: bool) -> None:
+    whole = ("days", "month", "weekday", "hour")
+    statistics = {"mean": (18000.0, 6.0, 4.0, 12.0), "deviation": (500.0, 3.0, 2.0, 6.0)}
+    columns = (
+        TableColumn("day", "date", width=4, parts=whole, gaps=True, **statistics),
+        TableColumn("b", "category", values=("x", "y", "z")),
+        TableColumn("month", "date", parts=("month",), mean=(6.0,), deviation=(3.0,)),
+        TableColumn("a", "number", mean=(1.0,), deviation=(2.0,)),
+    )
+    reader = TablePreprocessing(columns, "y", None, one_hot=hot)
+    rng, n = np.random.default_rng(0), 500
+    seconds = rng.integers(-62135596800, 32503680000, size=(2, n))  # of the years 1 to 3000
+    day, month = (polars.Series(part * 1_000_000).cast(polars.Datetime("us")) for part in seconds)
+    day = day.scatter([0, 7], None)
+    frame = polars.DataFrame(
+        {"a": rng.normal(size=n), "b": rng.choice(["x", "z", "new"], n), "day": day, "month": month}
+    )
+    seconds[0, [0, 7]] = NO_DATE
+    codes = [("x", "y", "z").index(text) if text != "new" else -1 for text in frame["b"]]
+    numbers = frame.select(polars.col("a").cast(polars.Float32)).to_torch()
+    module = TableInputs(reader)
+    assert [tensor.name for tensor in module.tensors] == ["numbers", "codes", "dates"]
+    made = module(numbers, torch.tensor(codes)[:, None], torch.from_numpy(seconds.T.copy()))
+    assert np.array_equal(made.numpy(), reader.transform(frame), equal_nan=True)
+
+
+def test_long_texts_are_named_and_the_model_takes_the_ready_matrix(record: RunRecord) -> None:
+    note = TableColumn("note", "text", width=30, mean=(0.0,) * 30, deviation=(1.0,) * 30)
+    module = preprocessing_of(TablePreprocessing((note,), "y", None), record)
     assert isinstance(module, Ready)
     (said,) = module.left_out
-    assert said.startswith("turning the columns into numbers, because 'day' holds dates or long texts")
+    assert said.startswith("turning the columns into numbers, because 'note' holds long texts")
     assert module.tensors[0].shape == ("n", *record.input_shape)

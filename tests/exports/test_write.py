@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
 from umix.exports import onnx_file, write
+from umix.exports.preprocessing import NO_DATE
 from umix.exports.torch_file import EXTRA
 from umix.exports.trained_model import TrainedModel
 from umix.models.registry import net_settings
@@ -173,19 +175,101 @@ def test_a_net_that_cannot_be_traced_is_refused_in_one_sentence(
         umix.export(arrays, tmp_path / "model.pt2")
 
 
-@pytest.mark.parametrize(
-    "output", [pytest.param("model.onnx", marks=pytest.mark.system), "model.pt2", "model.safetensors", "model"]
-)
-def test_trees_are_refused_with_what_to_do_instead(arrays: RunRecord, tmp_path: Path, output: str) -> None:
+@pytest.mark.parametrize("output", ["model.safetensors", "model"])
+def test_trees_have_no_state_dict(arrays: RunRecord, tmp_path: Path, output: str) -> None:
     trees = net_settings("trees").build(torch.zeros(3), 3)
     forest = arrays.model_copy(update={"net": "trees"})
     trained = TrainedModel(forest, lambda epoch: trees, lambda: reader(arrays))
     with pytest.raises(
         UserError,
-        match=r"^This export works for nets, but this run is trees; use format=mlflow, or train with net=mlp\.$",
+        match=r"^A state dict is one of a net, but this run is trees; export it as \.onnx or \.pt2, or use format=mlflow\.$",
     ):
         write.export_model(trained, tmp_path / output)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [pytest.param("model.onnx", marks=pytest.mark.system), "model.pt2"])
+def test_trees_and_dates_are_exported_and_agree_with_predict(
+    people: polars.DataFrame, tmp_path: Path, name: str
+) -> None:
+    if name == "model.onnx":
+        pytest.importorskip("onnxruntime")
+    hours = np.random.default_rng(0).integers(0, 40_000, len(people))
+    moments = polars.Series("moment", hours).cast(polars.Int64) * 3_600_000_000
+    dated = people.with_columns(moments.cast(polars.Datetime("us"))).drop("label")
+    task = umix.task_from_table(dated, label="income", groups="sex")
+    result = umix.train(task, "reweight", net="trees", fit={"epochs": 3})
+    exported = result.export(tmp_path / name)
+    assert exported.not_included == ()
+    assert exported.check.difference < 1e-5
+
+    new = dated.drop("income").head(40)
+    new = new.with_columns(moment=new["moment"].scatter(3, None), sex=new["sex"].scatter(5, "x"))
+    with pytest.warns(UserWarning, match="did not occur in training"):
+        expected = result.predict(new)
+    seconds = new["moment"].dt.epoch("s").fill_null(NO_DATE).to_numpy()[:, None]
+    numbers = {
+        column: new[column].cast(polars.Float32).fill_null(np.nan).to_numpy()[:, None] for column in new.columns[:3]
+    }
+    if name == "model.onnx":
+        feed = {**numbers, "sex": new["sex"].to_numpy()[:, None].astype(object), "moment": seconds}
+        session = pytest.importorskip("onnxruntime").InferenceSession(tmp_path / name)
+        label, probabilities = session.run(["label", "probabilities"], feed)
+    else:
+        codes = torch.tensor([["f", "m"].index(sex) if sex != "x" else -1 for sex in new["sex"]])[:, None]
+        given = torch.from_numpy(np.concatenate(list(numbers.values()), axis=1)), codes, torch.tensor(seconds)
+        places, p, _ = torch.export.load(tmp_path / name).module()(*given)
+        label, probabilities = np.array(["poor", "rich"])[places.numpy()], p.numpy()
+    assert label.tolist() == expected["label"].to_list()
+    assert probabilities == pytest.approx(expected.select("p_poor", "p_rich").to_numpy(), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", [pytest.param("model.onnx", marks=pytest.mark.system), "model.pt2"])
+def test_a_net_reads_dates_before_1970_and_missing_ones_as_predict_does(
+    people: polars.DataFrame, tmp_path: Path, name: str
+) -> None:
+    if name == "model.onnx":
+        pytest.importorskip("onnxruntime")
+    minutes = np.random.default_rng(1).integers(-5_000_000, 5_000_000, len(people))  # nine years around 1970
+    born = polars.Series("born", minutes * 60_000_000).cast(polars.Datetime("us")).scatter([0, 9], None)
+    dated = people.select("age", "income").with_columns(born)
+    task = umix.task_from_table(dated, label="income")
+    result = umix.train(task, "erm", net={"name": "mlp", "hidden": [4]}, fit={"epochs": 1})
+    result.export(tmp_path / name)
+
+    new = dated.drop("income").head(40)
+    expected = result.predict(new)
+    age = new["age"].cast(polars.Float32).fill_null(np.nan).to_numpy()[:, None]
+    seconds = new["born"].dt.epoch("s").fill_null(NO_DATE).to_numpy()[:, None]
+    if name == "model.onnx":
+        session = pytest.importorskip("onnxruntime").InferenceSession(tmp_path / name)
+        label, probabilities = session.run(["label", "probabilities"], {"age": age, "born": seconds})
+    else:
+        places, p, _ = torch.export.load(tmp_path / name).module()(torch.tensor(age), torch.tensor(seconds))
+        label, probabilities = np.array(["poor", "rich"])[places.numpy()], p.detach().numpy()
+    assert label.tolist() == expected["label"].to_list()
+    assert probabilities == pytest.approx(expected.select("p_poor", "p_rich").to_numpy(), abs=1e-5)
+
+
+@pytest.mark.xfail(raises=OverflowError, reason="made-up dates are drawn beyond the years that Python's datetime has")
+def test_dates_of_the_year_9999_that_stand_for_no_end_are_exported(people: polars.DataFrame, tmp_path: Path) -> None:
+    ends = polars.Series("end", [date(9999, 12, 31), date(2020, 1, 1), date(2021, 6, 1)] * 100)
+    task = umix.task_from_table(people.select("age", "income").with_columns(ends), label="income")
+    result = umix.train(task, "erm", net={"name": "mlp", "hidden": [4]}, fit={"epochs": 1})
+    assert result.export(tmp_path / "model.pt2").check.difference < 1e-5
+
+
+def test_a_run_on_a_benchmark_takes_ready_inputs(tmp_path: Path) -> None:
+    run = execute(RunSpec(task="four_moons", method="erm", settings={"epochs": 1}), out=tmp_path / "runs")
+    exported = umix.export(run, tmp_path / "model.pt2")
+    assert exported.not_included == ("what umix.load_task('four_moons') does to make inputs of its files",)
+    x = umix.load_task("four_moons").splits["test"].x[:50]
+    _, _, logits = torch.export.load(tmp_path / "model.pt2").module()(x)
+    with torch.no_grad():
+        torch.testing.assert_close(logits, TrainedModel.in_folder(run).net(x))
+    assert umix.export(run, tmp_path / "folder").files
+    with pytest.raises(UserError, match=r"^A model of MLflow must be of a run on data of one's own .* got a run on "):
+        umix.export(run, tmp_path / "mlflow", format="mlflow")
 
 
 @pytest.mark.system

@@ -110,6 +110,13 @@ def _print_columns(columns: "Sequence[ColumnFacts]") -> None:
     if len(columns) > _MOST_COLUMNS:
         more = counted(len(columns) - _MOST_COLUMNS, "more column")
         OUT.print(f"… and {more}; --json lists all.", highlight=False)
+    if texts := [one.name for one in columns if one.role == "input" and one.type == "text"]:
+        OUT.print(
+            f"Texts ({escape(one_line(', '.join(texts)))}) become numbers before the model. An export to .onnx or .pt2 takes these "
+            "numbers; one to MLflow takes the texts.",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _print_counts(found: "DataCheck") -> None:

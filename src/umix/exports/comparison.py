@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, final
 
@@ -18,7 +19,7 @@ from umix.data.rows.reader import NewInputs, Reader
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.errors import UserError
 from umix.exports.exported import Agreement
-from umix.exports.preprocessing import ColumnInput, Preprocessing, input_names
+from umix.exports.preprocessing import NO_DATE, ColumnInput, Preprocessing, input_names
 from umix.exports.table_inputs import TableInputs
 from umix.exports.trained_model import TrainedModel
 from umix.models.model import Model
@@ -33,6 +34,8 @@ _NUMBERS = 2**22  # in all images together
 _MADE_UP = 24
 _EXTREMES = (0.0, 1.0, -1.0, 40.0, 1e4, -1e7, 3e38, np.nan, np.inf)
 _UNSEEN = "no value of training"
+_EPOCH = datetime(1970, 1, 1)
+_DATES = ("2000-02-29", "1900-02-28T23:59:59", "1969-12-31T23:59:59", "2024-12-31", "2100-03-01T01:00:00", "0001-01-01")
 
 
 @final
@@ -93,7 +96,7 @@ class CheckRows:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def check_rows(record: RunRecord, reader: Reader, net: Model, preprocessing: Preprocessing) -> CheckRows:
+def check_rows(record: RunRecord, reader: Reader | None, net: Model, preprocessing: Preprocessing) -> CheckRows:
     """Random rows of the right shape; those of a table have every value of the categories, missing, unseen and extreme ones."""
     rng = stream(record.seed, "export", "check")
     if isinstance(preprocessing, TableInputs) and isinstance(reader, TablePreprocessing):
@@ -130,12 +133,7 @@ def _array(reader: ArrayPreprocessing, rng: np.random.Generator) -> NDArray[np.f
 
 def _table_rows(reader: TablePreprocessing, preprocessing: TableInputs, rng: np.random.Generator) -> CheckRows:
     frame = _made_up_table(reader, preprocessing, rng)
-    columns = {
-        column.name: frame[column.name].to_numpy()[:, None]
-        if column.kind == "number"
-        else np.array(frame[column.name].fill_null("").to_list(), dtype=object)[:, None]
-        for column in preprocessing.columns
-    }
+    columns = {column.name: _fed(column, frame[column.name])[:, None] for column in preprocessing.columns}
     tensors = []
     if preprocessing.numbers:
         joined = np.concatenate([columns[column.name] for column in preprocessing.numbers], axis=1)
@@ -143,9 +141,21 @@ def _table_rows(reader: TablePreprocessing, preprocessing: TableInputs, rng: np.
     if preprocessing.categories:
         codes = [[_code(column, text) for text in frame[column.name]] for column in preprocessing.categories]
         tensors.append(torch.tensor(codes, dtype=torch.int64).T.contiguous())
+    if preprocessing.dates:
+        tensors.append(torch.from_numpy(np.concatenate([columns[one.name] for one in preprocessing.dates], axis=1)))
     names = input_names(preprocessing)
     by_input = {names[name]: values for name, values in columns.items()}
     return CheckRows(reader.inputs(frame), tuple(tensors), by_input)
+
+
+def _fed(column: ColumnInput, values: "polars.Series") -> NDArray[Any]:
+    """The values of a column as the ONNX model takes them, [n]."""
+    if column.kind == "number":
+        return values.to_numpy()
+    if column.kind == "date":
+        seconds: NDArray[np.int64] = values.dt.epoch("s").fill_null(NO_DATE).to_numpy()
+        return seconds
+    return np.array(values.fill_null("").to_list(), dtype=object)
 
 
 def _made_up_table(
@@ -161,9 +171,16 @@ def _made_up_table(
         drawn: list[Any] = rng.choice(column.values, size=_MADE_UP).tolist() if column.values else []
         if column.kind == "number":
             values, drawn = [*_EXTREMES], rng.normal(*scales[column.name], size=_MADE_UP).tolist()
+        elif column.kind == "date":
+            first, spread = (round(number) for number in scales[column.name])
+            values = [None, *map(datetime.fromisoformat, _DATES)]
+            drawn = [
+                _EPOCH + timedelta(days=first, seconds=86_400 * spread * float(z)) for z in rng.normal(size=_MADE_UP)
+            ]
+            drawn = [moment.replace(microsecond=0) for moment in drawn]
         columns.append((column, values[place % len(values) :] + values[: place % len(values)], drawn))
     n = max(len(values) for _, values, _ in columns)
-    types = {"number": polars.Float32, "category": polars.String}
+    types: dict[str, Any] = {"number": polars.Float32, "category": polars.String, "date": polars.Datetime("us")}
     return polars.DataFrame(
         [
             polars.Series(column.name, [*islice(cycle(values), n), *drawn], dtype=types[column.kind])

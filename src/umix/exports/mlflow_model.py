@@ -51,7 +51,8 @@ def require_mlflow() -> None:
 
 def write_mlflow_model(trained: TrainedModel, output: Path) -> Agreement:
     """Write the model into the folder ``output``, after MLflow has loaded it and predicted as umix does."""
-    reader, example = trained.reader, _example(trained.reader)
+    reader = trained.require_reader()
+    example = _example(reader)
     with quiet():
         import mlflow.pyfunc  # sets the level of its logger
     with whole_folder(output, marked=MODEL) as folder, quiet("mlflow"):  # it warns of its own code
@@ -73,7 +74,7 @@ def _write_run(trained: TrainedModel, folder: Path) -> None:
     """Write what predictions need, as it lies in the folder of a run."""
     record, net = trained.record, trained.net
     folder.mkdir()
-    trained.reader.save(folder)
+    trained.require_reader().save(folder)
     frozen = bool(record.plan["net"].get("freeze"))
     state = net.state_dict()
     weights = {name: tensor for name, tensor in state.items() if name.startswith("head.") or not frozen}
@@ -94,7 +95,7 @@ def _signature(trained: TrainedModel, example: Any) -> Any:
     from mlflow.types import ColSpec, Schema, TensorSpec
     from mlflow.types.schema import AnyType
 
-    reader = trained.reader
+    reader = trained.require_reader()
     inputs: list[ColSpec | TensorSpec]
     if isinstance(reader, ArrayPreprocessing):
         inputs = [TensorSpec(np.dtype(np.float32), (-1, *reader.shape))]
@@ -140,7 +141,7 @@ def _requirements(trained: TrainedModel) -> list[str]:
 
 def _check(trained: TrainedModel, model: Any, output: Path) -> Agreement:
     """The comparison of what MLflow's model predicts of a made-up row with what ``umix predict`` does."""
-    reader, classes = trained.reader, trained.record.classes
+    reader, classes = trained.require_reader(), trained.record.classes
     with TemporaryDirectory() as folder:
         example = _example(reader)
         if isinstance(reader, ImageReader):
@@ -160,7 +161,7 @@ class Predictor:
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> "pandas.DataFrame":
         """Label and probability of every class for each row; MLflow hands over ``params``, of which there are none."""
-        prediction = self._trained.predict(_new_inputs(self._trained.reader, model_input))
+        prediction = self._trained.predict(_new_inputs(self._trained.require_reader(), model_input))
         for note in prediction.notes:
             warnings.warn(note, UmixWarning, stacklevel=2)
         return _as_pandas(prediction.table)

@@ -157,20 +157,20 @@ def _tensors(build: _Nodes, preprocessing: Preprocessing) -> "list[onnx.ValueInf
 
 
 def _columns(build: _Nodes, preprocessing: Preprocessing) -> "list[onnx.ValueInfoProto]":
-    """An input for each column, float or text [n, 1], and the nodes that join them to the tensors that the graph takes."""
+    """An input for each column, float, text or integer [n, 1], and the nodes that join them to the tensors that the graph takes."""
     import onnx
     from onnx import helper
 
     names, inputs = input_names(preprocessing), []
-    parts: dict[str, list[str]] = {"numbers": [], "codes": []}
+    types = {"number": onnx.TensorProto.FLOAT, "category": onnx.TensorProto.STRING, "date": onnx.TensorProto.INT64}
+    parts: dict[str, list[str]] = {"numbers": [], "codes": [], "dates": []}
     for place, column in enumerate(preprocessing.columns):
-        is_number = column.kind == "number"
-        kind = onnx.TensorProto.FLOAT if is_number else onnx.TensorProto.STRING
-        inputs.append(helper.make_tensor_value_info(names[column.name], kind, ["n", 1]))
-        if is_number:
-            parts["numbers"].append(names[column.name])
+        name = names[column.name]
+        inputs.append(helper.make_tensor_value_info(name, types[column.kind], ["n", 1]))
+        if column.kind == "category":
+            parts["codes"].append(_code(build, column, name, f"{_INNER}column {place}"))
         else:
-            parts["codes"].append(_code(build, column, names[column.name], f"{_INNER}column {place}"))
+            parts["numbers" if column.kind == "number" else "dates"].append(name)
     for tensor in preprocessing.tensors:
         build.add("Concat", parts[tensor.name], _INNER + tensor.name, axis=1)
     return inputs

@@ -18,6 +18,8 @@ Size = int | Literal["n", "length"]
 SHORTEST = 2
 #: The outputs of an exported model, in order. The first is the place of the class among the classes; ONNX gives its name.
 OUTPUTS = ("label", "probabilities", "logits")
+#: Stands for a missing date.
+NO_DATE = -(2**63)
 
 
 @final
@@ -37,13 +39,14 @@ class TensorInput:
 @final
 @dataclass(frozen=True)
 class ColumnInput:
-    """A column of a table that an exported model takes: a number, or one of ``values``, the texts of a category.
+    """A column of a table that an exported model takes: a number, a date, or one of ``values``, the texts of a category.
 
-    The code of a value is its place in ``values``, and that of a missing one or any other text is -1.
+    The code of a value is its place in ``values``, and that of a missing one or any other text is -1. A date is its whole seconds
+    since 1970-01-01 00:00, and ``NO_DATE`` where it is missing.
     """
 
     name: str
-    kind: Literal["number", "category"]
+    kind: Literal["number", "category", "date"]
     values: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -67,6 +70,11 @@ class Preprocessing(nn.Module, abc.ABC):
     def numbers(self) -> tuple[ColumnInput, ...]:
         """The columns that are numbers."""
         return tuple(column for column in self.columns if column.kind == "number")
+
+    @property
+    def dates(self) -> tuple[ColumnInput, ...]:
+        """The columns that are dates."""
+        return tuple(column for column in self.columns if column.kind == "date")
 
     @property
     def categories(self) -> tuple[ColumnInput, ...]:

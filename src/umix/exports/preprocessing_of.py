@@ -17,8 +17,15 @@ _READY = "umix.load_result(RUN).inputs(new) does it"
 _MOST = 4096  # numbers that are written out
 
 
-def preprocessing_of(reader: Reader, record: RunRecord) -> Preprocessing:
-    """What an exported model does before the net; what ``reader`` does beyond it is named by ``left_out``."""
+def preprocessing_of(reader: Reader | None, record: RunRecord) -> Preprocessing:
+    """What an exported model does before the net; what ``reader`` does beyond it is named by ``left_out``.
+
+    A benchmark has no reader: its exported model takes inputs as the benchmark gives them.
+    """
+    if reader is None:
+        return _ready(
+            record, [f"what umix.load_task({record.plan['task']['name']!r}) does to make inputs of its files"]
+        )
     if isinstance(reader, ArrayPreprocessing):
         return ArrayInputs(reader)
     if isinstance(reader, ImageReader):
@@ -29,7 +36,7 @@ def preprocessing_of(reader: Reader, record: RunRecord) -> Preprocessing:
     if isinstance(reader, TextReader):
         return _ready(record, [f"turning the texts of {reader.column!r} into features of words ({_READY})"])
     if isinstance(reader, TablePreprocessing):
-        beyond = [one.name for one in reader.input_columns if one.width and one.kind in ("date", "text")]
+        beyond = [one.name for one in reader.input_columns if one.width and one.kind == "text"]
         return _ready(record, [_tables(beyond)]) if beyond else TableInputs(reader)
     return _ready(record, ["turning the data into numbers"])
 
@@ -37,7 +44,7 @@ def preprocessing_of(reader: Reader, record: RunRecord) -> Preprocessing:
 def _tables(columns: list[str]) -> str:
     named = ", ".join(map(repr, columns))
     holds = "holds" if len(columns) == 1 else "hold"
-    return f"turning the columns into numbers, because {named} {holds} dates or long texts ({_READY})"
+    return f"turning the columns into numbers, because {named} {holds} long texts ({_READY})"
 
 
 def ready_input(record: RunRecord) -> TensorInput:
@@ -51,7 +58,7 @@ def _ready(record: RunRecord, left_out: list[str]) -> Ready:
     return Ready(ready_input(record), left_out)
 
 
-def recipe(reader: Reader) -> dict[str, Any]:
+def recipe(reader: Reader | None) -> dict[str, Any]:
     """What was learned to turn raw data into inputs of the net, as far as it is a few values."""
     if isinstance(reader, ArrayPreprocessing):
         change = reader.change

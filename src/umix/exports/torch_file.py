@@ -18,7 +18,6 @@ from umix.core.calibration import Calibration
 from umix.core.thresholds import calibrated_probabilities, predicted_classes
 from umix.errors import UserError, cause
 from umix.exports.preprocessing import SHORTEST, Preprocessing, Size
-from umix.models.model import Model
 
 #: The name under which the description of the model is stored in the file.
 EXTRA = "umix.json"
@@ -35,7 +34,7 @@ class WholeModel(nn.Module):
     biases: Tensor
 
     def __init__(
-        self, preprocessing: Preprocessing, net: Model, biases: NDArray[np.float64], calibration: Calibration
+        self, preprocessing: Preprocessing, net: nn.Module, biases: NDArray[np.float64], calibration: Calibration
     ) -> None:
         super().__init__()
         self.preprocessing = preprocessing

@@ -81,9 +81,9 @@ class TrainedModel:
         return self.load(self.choice.epoch)
 
     @cached_property
-    def reader(self) -> Reader:
-        """The reader of new data; a run on a benchmark has none, which raises UserError."""
-        return self.read()
+    def reader(self) -> Reader | None:
+        """The reader of new data; None if the run was trained on a benchmark."""
+        return self.read() if self.is_own else None
 
     def predict(self, inputs: NewInputs) -> Prediction:
         """What ``umix predict`` gives for ``inputs``."""
@@ -95,13 +95,14 @@ class TrainedModel:
         task = self.record.plan["task"]
         return (task["kind"] if task["name"] == MemorySource.name else task["name"]) in READERS
 
-    def require_own(self) -> None:
-        """Raise where the run was trained on a benchmark."""
-        if not self.is_own:
+    def require_reader(self) -> Reader:
+        """The reader of new data; raises where the run was trained on a benchmark."""
+        if self.reader is None:
             raise UserError(
-                f"A model that is exported must be of a run on data of one's own ({', '.join(READERS)}), got a run on "
-                f"{self.record.title}; its card can be written (README.md), and umix.load_net gives the net."
+                f"A model of MLflow must be of a run on data of one's own ({', '.join(READERS)}), got a run on "
+                f"{self.record.title}; export it as .onnx, .pt2 or .safetensors."
             )
+        return self.reader
 
     @property
     def title(self) -> str:
@@ -113,10 +114,6 @@ class TrainedModel:
         """The name of the net without the folder that it lies in on this machine."""
         kind, _, name = self.title.rpartition(":")
         return f"{kind}:{Path(name).name}" if Path(name).is_absolute() else self.title
-
-    def require_layers(self) -> None:
-        """Raise where the model is no net but trees or another estimator, which is no graph of torch."""
-        self.net.as_layers(self.title)
 
 
 @final

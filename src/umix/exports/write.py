@@ -32,7 +32,6 @@ def export_model(
         )
     if chosen == "card":
         return _card(trained, output, license)
-    trained.require_own()
     if chosen in ("onnx", "pt2"):
         return _graph(trained, output, chosen)
     if chosen == "mlflow":
@@ -45,10 +44,10 @@ def _graph(trained: TrainedModel, output: Path, format: Format) -> Exported:
     if format == "onnx":
         require_onnx()
     check_replaceable(output)
-    trained.require_layers()
     record, reader = trained.record, trained.reader
     preprocessing = preprocessing_of(reader, record)
-    program = traced(WholeModel(preprocessing, trained.net, trained.biases, trained.calibration), title=trained.title)
+    module = trained.net.as_module(trained.title)
+    program = traced(WholeModel(preprocessing, module, trained.biases, trained.calibration), title=trained.title)
     config = described(trained, preprocessing, outputs=OUTPUTS)
     rows = check_rows(record, reader, trained.net, preprocessing)
     halves = (slice(None, -1), slice(-1, None))  # one row alone must do as well
@@ -75,8 +74,7 @@ def _state_dict(trained: TrainedModel, output: Path, license: str | None) -> Exp
     files = [output / name for name in (WEIGHTS, CONFIG, CARD)] if folder else [output]
     for file in files:
         check_replaceable(file)
-    trained.require_layers()
-    reader, net = trained.reader, trained.net
+    reader, net = trained.reader, trained.net.as_layers(trained.title)
     lines = loading_lines(trained)
     config = described(trained, outputs=("logits",)) | {"preprocessing": recipe(reader), "load": lines.splitlines()}
     content = state_dict_file(net, config)
@@ -104,13 +102,13 @@ def _state_dict(trained: TrainedModel, output: Path, license: str | None) -> Exp
 def _card(trained: TrainedModel, output: Path, license: str | None) -> Exported:
     """Write the model card alone; a run on a benchmark has one too."""
     check_replaceable(output)
-    reader = trained.reader if trained.is_own else None
-    write_all({output: card_of(trained, reader, license=license).encode()})
+    write_all({output: card_of(trained, trained.reader, license=license).encode()})
     return Exported(output, "card", (output,))
 
 
 def _mlflow(trained: TrainedModel, output: Path) -> Exported:
     """Export a model of MLflow."""
+    trained.require_reader()
     require_mlflow()
     check = write_mlflow_model(trained, output)
     files = tuple(sorted(path for path in output.rglob("*") if path.is_file()))
@@ -130,10 +128,10 @@ def _named(preprocessing: Preprocessing, rows: CheckRows) -> dict[str, NDArray[A
 def _inputs(preprocessing: Preprocessing, format: Format) -> str:
     """What the model takes, in words."""
     if format == "onnx" and preprocessing.columns:
-        numbers, texts = len(preprocessing.numbers), len(preprocessing.categories)
-        parts = [counted(numbers, "column") + " of numbers"] * bool(numbers)
-        parts += [counted(texts, "column") + " of texts"] * bool(texts)
-        return " and ".join(parts)
+        kinds = {"numbers": preprocessing.numbers, "texts": preprocessing.categories, "dates": preprocessing.dates}
+        return " and ".join(
+            f"{counted(len(columns), 'column')} of {kind}" for kind, columns in kinds.items() if columns
+        )
     return " and ".join(
         f"{tensor.name} {tensor.dtype} [{', '.join(map(str, tensor.shape))}]" for tensor in preprocessing.tensors
     )

@@ -84,7 +84,11 @@ class Model(nn.Module, abc.ABC):
 
     @abc.abstractmethod
     def as_layers(self, title: str) -> "Net":
-        """This model as layers of torch, for formats that store a graph; raises where it has none."""
+        """This model as a net of torch, for formats that store its weights; raises where it is none."""
+
+    @abc.abstractmethod
+    def as_module(self, title: str) -> nn.Module:
+        """A module with the same logits that torch can trace, for formats that store a graph; raises where there is none."""
 
 
 class LearnerSettings(Settings, abc.ABC):

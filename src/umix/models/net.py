@@ -42,6 +42,9 @@ class Net(Model):
     def as_layers(self, title: str) -> Self:
         return self
 
+    def as_module(self, title: str) -> Self:
+        return self
+
 
 class NetSettings(ModelSettings, abc.ABC):
     """Frozen options of an architecture and how to build it."""

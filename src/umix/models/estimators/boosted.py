@@ -6,6 +6,7 @@ An epoch is a block of trees. scikit-learn's are always installed; ``pip install
 
 import abc
 import tempfile
+import warnings
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,9 +15,10 @@ from typing import Annotated, Any, ClassVar, final
 import numpy as np
 from pydantic import Field
 
+from umix.errors import UserError
 from umix.models.estimators.estimator import EstimatorSettings
 from umix.models.estimators.library import Floats, Labels, Library, load_skops, summed
-from umix.models.library import library
+from umix.models.library import install_command, installed, library
 from umix.settings import among, between
 
 _MOST_VALUES = 255  # of a category that scikit-learn takes as one; more are ordered numbers
@@ -30,6 +32,17 @@ _TRUSTED = frozenset(
 )
 #: What CatBoost calls the number of trees; only one of them may be set.
 CATBOOST_TREES = ("iterations", "n_estimators", "num_boost_round", "num_trees")
+
+
+def _treelite() -> Any:
+    """The library that reads trees of other libraries."""
+    if not installed("treelite"):
+        raise UserError(
+            f"An export of trees needs treelite, which is not installed: {install_command('treelite', 'trees')}."
+        )
+    import treelite
+
+    return treelite
 
 
 class Boosted(EstimatorSettings, abc.ABC):
@@ -83,6 +96,11 @@ class HistBoosting(Library):
         wanted = [scores.copy() for stage, scores in enumerate(stages, start=1) if stage in ends]
         scores: Floats = np.stack(wanted).reshape(len(ends), len(x), -1)
         return scores
+
+    def treelite(self, model: Any) -> Any:
+        with warnings.catch_warnings():  # the code of a missing category is cast to an integer
+            warnings.filterwarnings("ignore", "invalid value encountered in cast", RuntimeWarning)
+            return _treelite().sklearn.import_model(model)
 
     def dumps(self, model: Any) -> bytes:
         import skops.io
@@ -155,6 +173,9 @@ class LightGBMLibrary(Library):
         parts = [_lightgbm_raw(booster, x, begin, end) for begin, end in zip(begins, ends, strict=False)]
         return summed(parts, _lightgbm_raw(booster, x, 0, ends[-1]))
 
+    def treelite(self, model: Any) -> Any:
+        return _treelite().frontend.from_lightgbm(_booster(model))
+
     def dumps(self, model: Any) -> bytes:
         text: str = _booster(model).model_to_string(num_iteration=-1)
         return text.encode()
@@ -216,6 +237,9 @@ class XGBoostLibrary(Library):
         parts = [model.predict(x, output_margin=True, iteration_range=(0, end)) for end in ends]
         scores: Floats = np.stack([part.reshape(len(part), -1) for part in parts])
         return scores
+
+    def treelite(self, model: Any) -> Any:
+        return _treelite().frontend.from_xgboost(model.get_booster())
 
     def dumps(self, model: Any) -> bytes:
         return bytes(model.get_booster().save_raw(raw_format="ubj"))

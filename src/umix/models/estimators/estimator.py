@@ -22,6 +22,7 @@ from umix.data.loader import batches
 from umix.data.task import Split
 from umix.errors import Setting, UserError, cause
 from umix.models.estimators.library import Floats, Ints, Labels, Library
+from umix.models.estimators.tree_layers import TreeLayers
 from umix.models.model import Capability, Model, ModelSettings
 
 BLOCKS = 10  # parts of the stages that features tell apart
@@ -276,12 +277,31 @@ class EstimatorModel(Model):
 
     def as_layers(self, title: str) -> NoReturn:
         raise UserError(
-            f"This export works for nets, but this run is {title}; use ",
+            f"A state dict is one of a net, but this run is {title}; export it as .onnx or .pt2, or use ",
             Setting("format", "mlflow"),
-            ", or train with ",
-            Setting("net", "mlp"),
             ".",
         )
+
+    def as_module(self, title: str) -> TreeLayers:
+        if self._model is None:
+            raise UserError(f"A model that is exported must know two classes, but this run is {title}, fitted to one.")
+        with self.settings.asked_to("be read by treelite"):
+            trees = self.settings.kind.treelite(self._model)
+        if trees is None:
+            raise UserError(
+                f"This export works for nets and for trees, lightgbm and xgboost, but this run is {title}; use ",
+                Setting("format", "mlflow"),
+                ".",
+            )
+        scores, never = (
+            torch.eye(self.n_classes, dtype=torch.float64)[self._seen],
+            torch.full((self.n_classes,), _NEVER),
+        )
+        never[self._seen] = 0.0
+        if len(self._seen) == 2:
+            scores = (scores[1:] - scores[:1]) / 2
+        last = self.head.state_dict()
+        return TreeLayers.of(trees, last["weight"], last["bias"], ends=self.tenths, logits=scores, never=never.double())
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         if self._stored is None:

@@ -50,6 +50,10 @@ class Library(abc.ABC):
         Columns are the logits of the classes. Of two classes there may be one column, how far the second is ahead.
         """
 
+    def treelite(self, model: Any) -> Any:
+        """The trees of ``model`` as treelite reads them, a stage after the other; None where it cannot."""
+        return None
+
     @abc.abstractmethod
     def dumps(self, model: Any) -> bytes:
         """The fitted ``model`` in a format that no code is stored in."""
