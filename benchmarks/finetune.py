@@ -10,7 +10,8 @@ The first seed is trained with every learning rate, the others with those that v
 --out and a killed one goes on from its checkpoint, so the same command again resumes the benchmark. Results are written after every
 run, as far as they are known: results/finetune.json and results/finetune.md, or into --results.
 
-Run: python benchmarks/finetune.py --data FOLDER [--out runs] [--parts photographs texts] [--size 96] [--seeds 2] [--lrs 3e-4 1e-4]
+Run: python benchmarks/finetune.py --data FOLDER [--out runs] [--parts photographs texts] [--size 96] [--seeds 2] [--lrs 1e-3 3e-4]
+     python benchmarks/finetune.py --data FOLDER --finished     the results of what is finished, while others still train
      python benchmarks/finetune.py --data FOLDER --speed     an epoch against a plain PyTorch script, on a machine that is idle
 """
 
@@ -38,6 +39,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from umix import Context, RunPaths, RunRecord, RunSpec, execute, load_task
+from umix.bench.runs.execute import finished
 from umix.core.statistics import wilson
 from umix.core.streams import stream
 from umix.data.images.decoded_cache import cached
@@ -369,6 +371,8 @@ def run_part(name: str, part: Part, results: dict[str, Any], arguments: argparse
     what = f"{arguments.size} px." if name == "photographs" else f"{arguments.rows:,} tweets, random splits."
     for job in jobs_of(runs, arguments.methods, arguments):
         title = f"{name}: {job.name}, lr {job.lr:g}, seed {job.seed}"
+        if arguments.finished and finished(job.spec(part), arguments.out) is None:
+            continue
         began = time.perf_counter()
         try:
             runs[job] = execute(job.spec(part), paths=paths)
@@ -462,11 +466,12 @@ def main() -> None:
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=[*METHODS, *VARIANTS], metavar="METHOD")
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--lrs", nargs="*", type=float, default=[3e-4, 1e-4], help="the same for all methods")
+    parser.add_argument("--lrs", nargs="*", type=float, default=[1e-3, 3e-4], help="the same for all methods")
     parser.add_argument("--epochs", type=int, default=8, help="of the final fit on photographs")
     parser.add_argument("--text-epochs", type=int, default=4, help="of the final fit on texts")
     parser.add_argument("--size", type=int, default=96, help="pixels of the photographs")
     parser.add_argument("--rows", type=int, default=8000, help="of the tweets")
+    parser.add_argument("--finished", action="store_true", help="train nothing: results of the runs that are finished")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--speed", action="store_true", help="measure the time of an epoch and nothing else")
     parser.add_argument("--images", type=int, default=640, help="of the epoch that --speed measures")

@@ -10,7 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
+import scipy.stats
 import torch
 
 from umix.core.statistics import wilson
@@ -207,3 +209,21 @@ def test_one_learning_rate_comes_first_and_further_seeds_have_the_chosen_ones(
     jobs = [(job.name, job.lr, job.seed) for job in finetune.jobs_of({}, ["erm", "umix"], arguments)]
     first = [(name, lr, 0) for lr in (0.1, 0.2) for name in ("erm", "umix")]
     assert jobs == [*first, ("erm", 0.1, 1), ("umix", 0.2, 1)]
+
+
+def test_methods_have_mean_ranks_and_paired_intervals_against_umix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    methods = importlib.import_module("methods")
+    worst = {"umix": [0.5, 0.7, 0.6], "erm": [0.4, 0.7, 0.3], "mixup": [0.6, 0.8, 0.7]}
+    results = {
+        f"set {number}": {"tables": {"nothing": {name: {"worst": rates[number]} for name, rates in worst.items()}}}
+        for number in range(3)
+    }
+    results["set 0"]["tables"]["nothing"]["jtt"] = {"worst": 0.9}  # the other sets lack it, so it has no rank
+    assert methods.ranks(results, "nothing") == pytest.approx({"umix": 13 / 6, "erm": 17 / 6, "mixup": 1.0})
+    gains = np.array([-10.0, 0.0, -30.0])
+    interval = scipy.stats.ttest_1samp(gains, 0).confidence_interval()
+    assert methods.against_umix(results, "nothing", "erm") == (
+        f"{gains.mean():+.1f} [{interval.low:+.1f}, {interval.high:+.1f}]"
+    )
+    assert methods.against_umix(results, "nothing", "umix") == "–"
