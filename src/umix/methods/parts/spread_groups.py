@@ -46,8 +46,6 @@ class LabelledRows:
 
     ``y``, ``t`` and ``group`` [n] go through the splits in the order of ``rows``. The value ``t`` is what is to be predicted: the
     attribute, where it and the class decide the group, else the group. ``user`` is what error messages call the user of these rows.
-    Rows of the groups ``left_out`` are not among them: a minority of a class whose attribute is known in no other class. Weighed up
-    in this class alone, it would teach that the attribute means the class.
     """
 
     user: str
@@ -56,7 +54,6 @@ class LabelledRows:
     y: Ints
     t: Ints
     group: Ints
-    left_out: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, context: Context, user: str) -> Self:
@@ -64,12 +61,7 @@ class LabelledRows:
         task = context.task
         usable = {name: task.splits[name] for name in usable_splits(context)}
         rows = {name: np.flatnonzero(part.some_groups.cpu().numpy() >= 0) for name, part in usable.items()}
-        y, t, group = _labels_of(usable, rows)
-        alone = np.zeros(len(t), dtype=bool) if t is group else _minority_of_one_class(y, t)
-        parts = np.split(~alone, np.cumsum([len(part) for part in rows.values()])[:-1]) if rows else []
-        kept = {name: part[told] for (name, part), told in zip(rows.items(), parts, strict=True)}
-        left_out = tuple(task.training_groups[g] for g in np.unique(group[alone]))
-        return cls(user, task, kept, y[~alone], t[~alone], group[~alone], left_out)
+        return cls(user, task, rows, *_labels_of(usable, rows))
 
     @cached_property
     def group_of(self) -> Ints:
@@ -170,17 +162,6 @@ def _labels_of(splits: Mapping[str, Split], rows: Mapping[str, Ints]) -> tuple[I
     return y, group, group
 
 
-def _minority_of_one_class(y: Ints, t: Ints) -> NDArray[np.bool_]:
-    """Which rows have a value ``t`` that occurs in their class ``y`` only and is not the commonest one there, bool [n].
-
-    None where all rows are of one class.
-    """
-    counts = np.zeros((y.max(initial=0) + 1, t.max(initial=0) + 1), dtype=np.int64)
-    np.add.at(counts, (y, t), 1)
-    alone: NDArray[np.bool_] = ((counts > 0).sum(0) == 1)[t] & (counts.argmax(1)[y] != t)
-    return alone & (len(np.unique(y)) > 1)
-
-
 def spread_groups(context: Context, *, user: str = _USER) -> tuple[Tensor, Notes]:
     """P(group | x, y) of every training example, float64 [n, groups], on the host; 1 for a group that is known.
 
@@ -188,25 +169,17 @@ def spread_groups(context: Context, *, user: str = _USER) -> tuple[Tensor, Notes
     messages say.
     """
     own = context.task.splits["train"].some_groups.cpu() if "train" in usable_splits(context) else None
-    vectors = example_vectors(context, ("train", "val"))
-    p, scores, labelled, n_new = _estimates(context, "train", own, vectors, user=user)
-    n_known = len(labelled.y)
+    p, scores, n_known, n_new = _estimates(context, "train", own, example_vectors(context, ("train", "val")), user=user)
     if not _better_than_chance(scores):
         raise UserError(
             f"{user} must tell the groups of a class apart, but what it learns from {n_known:,} known rows is no better than "
             f"chance: {_chance_words(scores)}; fill in the groups of more rows, or take a method that needs none (umix methods)."
         )
     words = _words(scores, n_known, n_new, "training")
-    warnings = []
-    if scores.gain < _DOUBTFUL * scores.error:
-        warnings.append(f"The groups of training rows are guessed hardly better than by chance: {words}.")
-    if labelled.left_out:
-        warnings.append(
-            f"No training row is guessed to be in the group {', '.join(labelled.left_out)}: no known row of another class shares "
-            "what makes the group; fill in the groups of more rows."
-        )
+    doubtful = scores.gain < _DOUBTFUL * scores.error
+    warning = f"The groups of training rows are guessed hardly better than by chance: {words}."
     choices = {"spread": {"known": n_known, "estimated": n_new, **scores.as_json(), "words": words}}
-    return p, Notes(choices=choices, warnings=tuple(warnings))
+    return p, Notes(choices=choices, warnings=(warning,) if doubtful else ())
 
 
 def with_validation_groups(context: Context) -> tuple[Context, Notes]:
@@ -228,11 +201,11 @@ def with_validation_groups(context: Context) -> tuple[Context, Notes]:
     if blank < _MANY * len(known) or blank == len(known) or not has_vectors(val):
         return context, Notes()
     try:
-        vectors = example_vectors(context, ("train", "val"))
-        p, scores, labelled, n_new = _estimates(context, "val", known, vectors, user="an estimate")
+        p, scores, n_known, n_new = _estimates(
+            context, "val", known, example_vectors(context, ("train", "val")), user="an estimate"
+        )
     except UserError as error:
         return context, Notes(choices={"validation groups": {"words": f"{_NOT_ESTIMATED}: {error}"}})
-    n_known = len(labelled.y)
     if scores.gain < _CLEAR * scores.chance or not _better_than_chance(scores):
         words = (
             f"{_NOT_ESTIMATED}: what {n_known:,} known rows tell is hardly better than chance: {_chance_words(scores)}."
@@ -253,8 +226,8 @@ def with_validation_groups(context: Context) -> tuple[Context, Notes]:
 
 def _estimates(
     context: Context, split: str, own: Tensor | None, z: Mapping[str, Floats], *, user: str
-) -> tuple[Tensor, Scores, LabelledRows, int]:
-    """P(group | x, y) of every example of ``split`` [n, groups], its scores, the rows that told it, and how many were estimated.
+) -> tuple[Tensor, Scores, int, int]:
+    """P(group | x, y) of every example of ``split`` [n, groups], its scores, and how many rows were known and estimated.
 
     ``own`` [n] are the groups of ``split`` that are known, -1 where not; None: none may be used. ``z`` represents the examples.
     """
@@ -269,7 +242,7 @@ def _estimates(
         model, shares = _estimate(known, z[split][new.rows][:, told], new.y, seed=context.seed)
     new.put(torch.from_numpy(shares))
     p = new.p if own is None else _agreeing(new.p, groups.possible.cpu())
-    return p, model.scores, labelled, len(new.rows)
+    return p, model.scores, len(labelled.y), len(new.rows)
 
 
 def _agreeing(p: Tensor, possible: Tensor) -> Tensor:
