@@ -80,6 +80,20 @@ def test_a_value_that_a_class_never_has_gets_no_probability_and_rows_sum_to_one(
     assert p.sum(1) == pytest.approx(np.ones(len(p)))
 
 
+def test_a_value_that_any_class_may_have_looks_alike_in_all_of_them() -> None:
+    rng = np.random.default_rng(0)
+    y, t = rng.integers(2, size=400), rng.integers(2, size=400)
+    z = (rng.normal(size=(400, 2)) + 4 * t[:, None]).astype(np.float32)
+    kept = ~((y == 1) & (t == 1))
+    known = KnownRows(z[kept], y[kept], t[kept], any_class=True)
+    model = fitted(known)
+    p = model.predict(z, y)
+    assert (p.argmax(1) == t)[y == 1].mean() > 0.95
+    assert p.sum(1) == pytest.approx(np.ones(len(p)))
+    by_class = [max(np.bincount(known.t[known.y == label])) for label in (0, 1)]
+    assert model.scores.usual == pytest.approx(sum(by_class) / len(known.t))
+
+
 def test_a_single_row_of_a_group_is_fitted_but_never_scored() -> None:
     data = rows(60)
     one = KnownRows(data.z, np.where(np.arange(60) == 0, 2, data.y), data.t)

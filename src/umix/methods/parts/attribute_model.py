@@ -6,6 +6,10 @@ class, each with several strengths of the penalty. Every candidate is fitted to 
 temperature and a bias per class and value are fitted to these predictions (bias-corrected temperature scaling), and the candidate
 with the lowest log loss wins. New rows get the mean logits of the fits of all folds, which are those that were calibrated.
 
+An attribute that is known in one class only says nothing about how it looks in the others, and a model that knows the class would
+give it no probability there. Then one regression for all rows is fitted that does not know the class: the attribute is taken to
+look alike in all classes.
+
 The known rows may have other shares of the values than the new rows, for example where validation is balanced and training is not.
 Calibrated predictions of new rows have the known shares on average unless this is so. Where they differ by more than chance, the
 shares among the new rows are estimated by expectation maximisation and the predictions follow them (Saerens et al. 2002; with this
@@ -13,7 +17,7 @@ calibration: Alexandari et al. 2020). Elsewhere they stay: where values are hard
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -42,11 +46,15 @@ _STEADY = 1e-6  # change of a share at which expectation maximisation ends
 @final
 @dataclass(frozen=True, eq=False)
 class KnownRows:
-    """Rows whose value is known: inputs ``z`` [n, width], class ``y`` [n] and value ``t`` [n], both counted from 0."""
+    """Rows whose value is known: inputs ``z`` [n, width], class ``y`` [n] and value ``t`` [n], both counted from 0.
+
+    ``any_class``: rows of any class may have any of the values, also where no row here shows it.
+    """
 
     z: Floats
     y: Ints
     t: Ints
+    any_class: bool = False
 
     def counts(self) -> Floats:
         """How many rows have each class and value, [classes, values]."""
@@ -93,7 +101,7 @@ class AttributeModel:
     scores: Scores
 
     def predict(self, z: Floats, y: Ints) -> Floats:
-        """P(t | z, y) of new rows, [n, values]; 0 for values that were not seen with the row's class.
+        """P(t | z, y) of new rows, [n, values]; 0 for values that the row's class cannot have.
 
         Every class of them must have known rows.
         """
@@ -139,7 +147,13 @@ def fit_attribute_model(known: KnownRows, rng: np.random.Generator) -> Attribute
 
 
 def _best_model(known: KnownRows, rng: np.random.Generator) -> AttributeModel:
-    counts, fold = known.counts(), _folds(known, rng)
+    counts = known.counts()
+    if known.any_class and (counts[:, counts.any(axis=0)] == 0).any():
+        alike = _best_model(KnownRows(known.z, np.zeros_like(known.y), known.t), rng)
+        head, shared, spread = (np.repeat(of, len(counts), axis=0) for of in (alike.head, alike.counts, alike.spread))
+        usual = float((counts.argmax(1)[known.y] == known.t).mean())
+        return AttributeModel(head, shared, spread, replace(alike.scores, usual=usual))
+    fold = _folds(known, rng)
     held = fold >= 0
     y, t, n_values = known.y[held], known.t[held], counts.shape[1]
     best: tuple[float, Floats, Floats] | None = None  # log loss, calibrated head, logits of held-out rows

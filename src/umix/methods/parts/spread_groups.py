@@ -65,10 +65,24 @@ class LabelledRows:
 
     @cached_property
     def group_of(self) -> Ints:
-        """The group of a class and a value, [classes, values]; -1 where no labelled row has them."""
-        group_of = np.full((self.task.n_classes, self.t.max(initial=-1) + 1), -1)
+        """The group of a class and a value, [classes, values]; -1 where no labelled row has them.
+
+        An attribute that is known in one class may occur in the others too: there it makes a group that no labelled row has.
+        """
+        n_classes, n_values = self.task.n_classes, self.t.max(initial=-1) + 1
+        group_of = np.full((n_classes, n_values), -1)
         group_of[self.y, self.t] = self.group
+        if self.attributes:
+            seen = np.flatnonzero((group_of >= 0).any(axis=0))
+            n_attributes = len(self.task.training_groups) // n_classes
+            group_of[:, seen] = n_attributes * np.arange(n_classes)[:, None] + seen
         return group_of
+
+    @cached_property
+    def attributes(self) -> bool:
+        """Whether the values are attributes and every class with every attribute is a group, in the order of ``Groups.cells``."""
+        n_attributes, rest = divmod(len(self.task.training_groups), self.task.n_classes)
+        return not rest and bool((self.group == n_attributes * self.y + self.t).all())
 
     @cached_property
     def counts(self) -> Ints:
@@ -237,7 +251,7 @@ def _estimates(
     groups = context.task.splits[split].training_groups or context.task.splits[split].groups
     told = _telling(z[split], new.blank, groups.by_column.cpu().numpy())
     inputs = np.concatenate([z[name][rows][:, told] for name, rows in labelled.rows.items()])
-    known = KnownRows(inputs, labelled.y, labelled.t)
+    known = KnownRows(inputs, labelled.y, labelled.t, any_class=labelled.attributes)
     with threadpool_limits(1):  # sums must not depend on the number of threads
         model, shares = _estimate(known, z[split][new.rows][:, told], new.y, seed=context.seed)
     new.put(torch.from_numpy(shares))
@@ -273,11 +287,11 @@ def _estimate(known: KnownRows, new_z: Floats, new_y: Ints, *, seed: int) -> tup
     """The fitted model and its predictions for the new rows, [n, values]."""
     if len(known.y) > _MOST:
         some = np.sort(stream(seed, "spread", "rows").permutation(len(known.y))[:_MOST])
-        known = KnownRows(known.z[some], known.y[some], known.t[some])
+        known = replace(known, z=known.z[some], y=known.y[some], t=known.t[some])
     if known.z.shape[1] > len(known.z):
         # The weights of a regression with an L2 penalty lie in the span of its rows, so other directions can be left out.
         span = np.linalg.svd(known.z, full_matrices=False)[2].T
-        known, new_z = KnownRows(known.z @ span, known.y, known.t), new_z @ span
+        known, new_z = replace(known, z=known.z @ span), new_z @ span
     model = fit_attribute_model(known, stream(seed, "spread", "folds"))
     return model, model.predict(new_z, new_y)
 
