@@ -203,3 +203,9 @@ def test_settings_are_taken_as_run_study_takes_them() -> None:
     flat = umix.train(task, "umix", settings={**FAST, "eta": 7}, eta=3).record
     assert by_name.key == in_one.key == flat.key
     assert both.record.key == by_name.key
+
+
+@pytest.mark.parametrize("settings", ["eta=3", [("eta", 3)]])
+def test_settings_that_are_no_dict_are_refused(settings: object) -> None:
+    with pytest.raises(ValueError, match=r"settings must be a dict of names and values, such as .*, got (str|list)\.$"):
+        umix.train(umix.load_task("four_moons"), "erm", settings=settings)

@@ -23,12 +23,25 @@ def test_moved_is_the_share_of_rows_that_would_have_to_change(pairs: list[tuple[
 
 
 @given(COUNTS)
-def test_the_p_value_is_that_of_the_chi_squared_test_by_hand(pairs: list[tuple[int, int]]) -> None:
-    counts = np.array([pair for pair in pairs if any(pair)], dtype=float).T
+def test_the_p_value_is_that_of_the_chi_squared_test_of_pooled_bins_by_hand(pairs: list[tuple[int, int]]) -> None:
+    rising = sorted(pairs, key=sum)
+    fewer = min(map(sum, zip(*pairs, strict=True))) / sum(map(sum, pairs))
+    while len(rising) > 1 and sum(rising[0]) * fewer < 5:
+        (a, b), (c, d), *rest = rising
+        rising = [(a + c, b + d), *rest]
+    counts = np.array(rising, dtype=float).T
     expected = counts.sum(1, keepdims=True) * counts.sum(0) / counts.sum()
     statistic, free = ((counts - expected) ** 2 / expected).sum(), counts.shape[1] - 1
     by_hand = chi2.sf(statistic, free) if free else 1.0
     assert drift(*np.array(pairs).T).p_value == pytest.approx(by_hand, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 5, 20, 100])
+def test_small_samples_of_the_same_shares_are_hardly_ever_large(n: int) -> None:
+    rng, shares = np.random.default_rng(0), np.array([0.5, 0.3, 0.1, 0.05, 0.03, 0.01, 0.005, 0.005])
+    reference = rng.multinomial(3000, shares)
+    large = sum(drift(reference, rng.multinomial(n, shares)).is_large() for _ in range(300))
+    assert large <= 9  # 3 are expected of 300; more than 9 have a chance of 1 in 1,000
 
 
 def test_the_bin_is_the_one_whose_share_changed_most() -> None:

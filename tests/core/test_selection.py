@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umix.core.epoch_counts import Counts
+from umix.core.evaluation import Evaluation
 from umix.core.selection import ORACLE, RULES, Choice, best_epoch, oracle_choice
 
 
@@ -177,3 +178,12 @@ def test_in_the_balanced_score_a_point_of_the_average_is_worth_one_and_a_half_of
 def test_a_split_without_examples_has_no_balanced_score():
     hits, sizes = np.array([[0, 0]]), np.array([0, 0])
     assert np.isnan(RULES["balanced"](Counts(hits[:, :0], sizes[:0], hits, sizes))).all()
+
+
+@pytest.mark.parametrize("rule", ["worst", "balanced", "worst_class"])
+def test_a_class_of_a_single_example_does_not_choose(rule):
+    """Else biases that get this one right and all others wrong would win."""
+    hits, sizes = np.array([[40, 45, 0], [10, 10, 1]]), np.array([50, 50, 1])
+    val = Counts(hits, sizes, hits, sizes, evaluation=Evaluation(), composition=np.diag(sizes))
+    assert best_epoch(val, rule) == 0
+    assert best_epoch(dataclasses.replace(val, class_sizes=np.array([0, 0, 1])), "worst_class") == 1

@@ -261,7 +261,7 @@ def test_dates_of_the_year_9999_that_stand_for_no_end_are_exported(people: polar
 def test_a_run_on_a_benchmark_takes_ready_inputs(tmp_path: Path) -> None:
     run = execute(RunSpec(task="four_moons", method="erm", settings={"epochs": 1}), out=tmp_path / "runs")
     exported = umix.export(run, tmp_path / "model.pt2")
-    assert exported.not_included == ("what umix.load_task('four_moons') does to make inputs of its files",)
+    assert exported.not_included == ("what umix.load_task('four_moons') does to make its inputs",)
     x = umix.load_task("four_moons").splits["test"].x[:50]
     _, _, logits = torch.export.load(tmp_path / "model.pt2").module()(x)
     with torch.no_grad():

@@ -133,6 +133,16 @@ def test_the_calibration_error_is_that_of_ten_bins_by_hand():
     assert found.value == pytest.approx((2 * abs(0.5 - 0.95) + 2 * abs(1 - 0.55)) / 4, abs=1e-6)
 
 
+def test_the_interval_of_a_small_calibration_error_holds_its_value():
+    """Chance adds to the error of every bin, so draws of the examples have larger errors than the examples."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=400)
+    y = np.where(rng.uniform(size=400) < p, "yes", "no")
+    metric = Metric.parse("calibration_error", CLASSES)
+    found = measure(metric, y, y, {"no": 1 - p, "yes": p})
+    assert found.interval.low <= found.value <= found.interval.high
+
+
 def test_the_calibration_error_of_two_classes_sees_errors_that_cancel_in_the_confidence():
     p = np.repeat([0.25, 0.75], 100)
     y = np.concatenate([np.arange(100) < 5, np.arange(100) < 55])  # 5 and 55 of 100: both are 20 too high

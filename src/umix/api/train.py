@@ -27,6 +27,10 @@ def flat_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     >>> flat_settings({"eta": 3, "fit": {"epochs": 5}})
     {'eta': 3, 'fit.epochs': 5}
     """
+    if not isinstance(settings, Mapping):
+        raise UserError(
+            f'settings must be a dict of names and values, such as {{"fit.epochs": 5}}, got {type(settings).__name__}.'
+        )
     flat: dict[str, Any] = {}
     for key, value in settings.items():
         if isinstance(value, Mapping) and "." not in key:
@@ -91,7 +95,7 @@ def train(
     """
     reference = reference_to(task)
     refuse_folds(reference.name, folds)
-    given = reference.settings | flat_settings({**(settings or {}), **more}) | net_setting(net)
+    given = reference.settings | flat_settings(settings or {}) | flat_settings(more) | net_setting(net)
     tasks = reference.tasks if folds is None else {}  # a task that is loaded already is divided otherwise
     results = []
     for fold in fold_settings(folds):

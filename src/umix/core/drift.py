@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2_contingency
 
 #: The share of rows from which on a move is large, if it is also certain.
 LARGE = 0.1
 #: The chance of so uneven counts without any move, over all columns that are compared, below which a move is certain.
 CERTAIN = 0.01
+#: The chi-squared distribution holds only where so many rows are expected in every bin (Cochran 1954).
+EXPECTED = 5
 
 
 @final
@@ -19,7 +21,8 @@ class Drift:
     """How far the rows of a sample have moved against a reference.
 
     ``moved`` is half the sum of the absolute differences of the bins' shares (the total variation distance): the share of rows
-    that would have to lie in another bin for the two to agree. ``p_value`` is that of the chi-squared test of equal shares.
+    that would have to lie in another bin for the two to agree. ``p_value`` is that of the chi-squared test of equal shares,
+    with the rarest bins put together until each is expected to have ``EXPECTED`` rows in both samples; 1 where one bin is left.
     ``bin`` is the one whose share has changed most, ``before`` in the reference and ``after`` in the sample.
     """
 
@@ -44,5 +47,14 @@ def drift(reference: ArrayLike, sample: ArrayLike) -> Drift:
     before, after = counts / counts.sum(axis=1, keepdims=True)
     change = np.abs(after - before)
     most = int(change.argmax())
-    p_value = chi2_contingency(counts[:, counts.any(axis=0)], correction=False).pvalue
-    return Drift(round(float(change.sum() / 2), 12), float(p_value), most, float(before[most]), float(after[most]))
+    return Drift(round(float(change.sum() / 2), 12), _p_value(counts), most, float(before[most]), float(after[most]))
+
+
+def _p_value(counts: NDArray[np.int64]) -> float:
+    """The chance of so uneven ``counts`` [2, bins] if both rows have the same shares."""
+    of_bins = counts.sum(axis=0)
+    rising = counts[:, np.argsort(of_bins, kind="stable")]
+    expected = np.cumsum(np.sort(of_bins)) * counts.sum(axis=1).min() / counts.sum()
+    together = int(np.searchsorted(expected, EXPECTED))  # the bins before this one, and this one, are tested as one
+    pooled = np.column_stack([rising[:, : together + 1].sum(axis=1), rising[:, together + 1 :]])
+    return float(chi2_contingency(pooled, correction=False).pvalue) if pooled.shape[1] > 1 else 1.0

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umix.core.epoch_counts import Counts
-from umix.core.evaluation import GUARD, WORST_SHARE, EvaluationGroups, class_targets, shrunk_rates
+from umix.core.evaluation import FEWEST, GUARD, WORST_SHARE, EvaluationGroups, class_targets, shrunk_rates
 from umix.core.rates import per_group
 
 #: Looks at the test split: shown for regret only, never a way to choose a model.
@@ -40,7 +40,7 @@ def _worst(val: Counts) -> Scores:
 def worst_size(at: Counts, rule: str) -> float:
     """How many examples the score of one epoch under ``rule`` rests on: those of the worst group or class, and its prior's."""
     if rule != "worst":
-        rates = np.where(at.class_sizes > 0, per_group(at.class_hits, at.class_sizes)[0], np.inf)
+        rates = np.where(_judged_classes(at), per_group(at.class_hits, at.class_sizes)[0], np.inf)
         return float(at.class_sizes[int(rates.argmin())])
     units = at.choice_units
     shrunk = shrunk_rates(units.hits, units.sizes, _targets(at, units), prior=at.evaluation.prior)[0]
@@ -92,8 +92,16 @@ def _class_rates(val: Counts) -> Scores:
     return per_group(val.class_hits[:, present], val.class_sizes[present])
 
 
+def _judged_classes(val: Counts) -> NDArray[np.bool_]:
+    """The classes that are large enough to choose by; if none is, all that have examples."""
+    large = val.class_sizes >= max(1, min(val.evaluation.min_group, FEWEST))
+    return large if large.any() else val.class_sizes > 0
+
+
 def _worst_class(val: Counts) -> Scores:
-    return _class_rates(val).min(axis=1) if val.n else _unknown(val)
+    """The lowest rate of a class; one example of a rare class must not decide for all others."""
+    judged = _judged_classes(val)
+    return per_group(val.class_hits[:, judged], val.class_sizes[judged]).min(axis=1) if val.n else _unknown(val)
 
 
 def _balanced(val: Counts) -> Scores:

@@ -23,9 +23,7 @@ def preprocessing_of(reader: Reader | None, record: RunRecord) -> Preprocessing:
     A benchmark has no reader: its exported model takes inputs as the benchmark gives them.
     """
     if reader is None:
-        return _ready(
-            record, [f"what umix.load_task({record.plan['task']['name']!r}) does to make inputs of its files"]
-        )
+        return _ready(record, [f"what umix.load_task({record.plan['task']['name']!r}) does to make its inputs"])
     if isinstance(reader, ArrayPreprocessing):
         return ArrayInputs(reader)
     if isinstance(reader, ImageReader):

@@ -128,11 +128,14 @@ class Best(Method):
         return result
 
     def _stop(self, context: Context) -> float | None:
-        """When trying candidates must end, by ``time.perf_counter``; an epoch of the final fit takes about as long as ERM's."""
+        """When trying candidates must end, by ``time.perf_counter``.
+
+        After it come the final fit and that of the ordinary model beside it; their epochs take about as long as ERM's.
+        """
         if self.time is None:
             return None
         first = next(iter(context.journal.reports.values()))
-        return context.progress.began + self.time - first.seconds / first.epochs * context.final_settings.epochs
+        return context.progress.began + self.time - 2 * first.seconds / first.epochs * context.final_settings.epochs
 
     def _dfr_result(self, dfr: DFR, context: Context) -> tuple[CandidateResult | None, Notes]:
         """What ``dfr`` reaches on validation, by last layers that have not seen the example; None if it cannot be trained."""

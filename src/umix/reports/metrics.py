@@ -225,6 +225,8 @@ def _scored(metric: Metric, label: Labels, p: Probabilities, draws: int) -> Meas
     rng = stream(0, "metrics", str(metric), len(codes))
     rows = [rng.integers(len(codes), size=len(codes)) for _ in range(draws)]
     drawn = np.array([compute(codes[chosen], matrix[chosen]) for chosen in rows])
+    if metric.name == "calibration_error":  # chance adds to it, and in draws it adds twice
+        drawn = np.maximum(0.0, 2 * value - drawn)
     return Measured(value, _interval(drawn), len(codes))
 
 

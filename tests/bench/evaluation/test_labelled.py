@@ -19,7 +19,7 @@ def test_of_the_file_that_was_trained_on_only_test_rows_count(result: RunResult,
         assert {name: one.hits for name, one in found.rates.items()} == {
             name: one.hits for name, one in summary.unit_rates.items() if one.size
         }
-        assert "The run was trained on people: only its 179 test rows are evaluated." in found.notes
+        assert "The run was trained on a part of these rows: only its 179 test rows are evaluated." in found.notes
 
 
 def test_other_rules_of_selection_are_followed(result: RunResult) -> None:

@@ -20,6 +20,7 @@ from umix.bench.study.study_plan import make_grid
 from umix.bench.study.study_search import search_jobs
 from umix.cli import main
 from umix.errors import UmixWarning, UserError
+from umix.reports.page.section import sections
 
 FOLDS = 3
 ARGUMENTS = ["--label", "status", "--groups", "site", "--split-by", "patient", "--folds", str(FOLDS)]
@@ -283,3 +284,13 @@ def test_a_fold_alone_is_shown_as_a_run(table: Path, runs: Path, capsys: pytest.
     folder = next(runs.glob("ward-reweight-fold2-*"))
     assert main(["report", str(folder)]) == 0
     assert "Pooled" not in (folder / "report.html").read_text()
+
+
+def test_the_report_checks_a_target_for_all_folds_together(folds: list[RunRecord], tmp_path: Path) -> None:
+    for number, fold in enumerate(folds):
+        fold.save(tmp_path / str(number))
+    (section,) = sections({"toy": {"erm": folds}}, target=0.4)
+    assert section.target is not None
+    check, _ = section.target
+    assert check.met  # 12 of 30 in group b; the third fold has 2 of 10
+    assert check.rates["b"].size == 30

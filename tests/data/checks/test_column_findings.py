@@ -68,6 +68,10 @@ def test_an_ordinary_input_is_not_taken_for_a_split(name: str, values: list[obje
     assert split_columns(column(name, values)) == []
 
 
+def test_texts_of_several_words_are_no_id() -> None:
+    assert identifiers(polars.DataFrame({"tweet": [f"this is text {i}" for i in range(N)]})) == []
+
+
 def test_an_input_that_differs_in_every_row_is_proposed_as_the_id() -> None:
     found = identifiers(polars.DataFrame({"person": [f"p{i}" for i in range(N)], "number": range(N)}))
     assert found[0].sentence == (
@@ -179,7 +183,9 @@ def test_an_identifier_with_rows_in_several_splits_is_to_divide_them(name: str, 
     n = sum(value in set(values[:180]) for value in values[180:])
     assert f"{n} of 120 rows in val and test" in found.note
     assert shared
-    assert fixes([found]) == [f"If rows with one value belong together, keep them in one split with split_by={name}."]
+    assert fixes([found]) == [
+        f"If rows with one value belong together, keep them in one split: divide the rows with split_by={name} and in no other way."
+    ]
 
 
 @pytest.mark.parametrize(

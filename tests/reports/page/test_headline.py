@@ -142,7 +142,7 @@ def test_copies_of_a_fit_are_no_strong_evidence(record: Make) -> None:
     assert said.evidence == "weak"
     assert said.reasons == (
         "all 5 seeds are the same fit, which counts once",
-        "the gain over erm may be chance: a single pair of fits has no interval",
+        "the gain over erm may be chance: with a single seed there is no interval",
     )
 
 

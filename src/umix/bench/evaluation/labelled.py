@@ -62,7 +62,7 @@ def labelled(
         x = inputs.x[index] if isinstance(inputs.x, torch.Tensor) else inputs.x.rows(index)
         inputs = replace(inputs, x=x, ids={name: column[rows] for name, column in inputs.ids.items()})
         frame, number = frame[rows], counted(len(rows), "test row")
-        notes = (f"The run was trained on {title}: only its {number} are evaluated.",)
+        notes = (f"The run was trained on a part of these rows: only its {number} are evaluated.",)
         title = f"test rows of {title}"
     elif new is None:
         raise UserError(f"{data} has changed since the run: which of its rows are test rows is not known any more.")

@@ -31,6 +31,7 @@ MANY_REPEATED, FEW_OWNERS = 0.01, 20
 MOST_MISSING = 0.9
 MOST_NUMBERS, FEW_NUMBERS = 0.9, 20
 _FIRST = 10_000  # rows that are looked at before all are
+_SPACES = 2  # spaces in the middle value of a column of texts: names and codes have fewer
 _SPLIT_NAMES = {"split", "splits", "fold", "folds", "partition", "subset", "set"}
 _MARKS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 _ID_NAMES = {"id", "ids", "uuid", "guid"}
@@ -92,6 +93,8 @@ def identifiers(table: "polars.DataFrame") -> list[Finding]:
         first = column.head(_FIRST)
         if not named and first.n_unique() < len(first):
             continue  # not different in every row
+        if not named and is_text(column) and first.str.strip_chars().str.count_matches(r"\s+").median() >= _SPACES:
+            continue  # texts of several words
         distinct = column.n_unique()
         if distinct == n:
             sentence = f"The column {name!r} is different in every row but is an input: it seems to only name the row."
@@ -127,9 +130,9 @@ def repeated_ids(table: "polars.DataFrame", rows: Mapping[str, Rows]) -> list[Fi
             "too good."
         )
         fix = (
-            "If rows with one value belong together, keep them in one split with ",
+            "If rows with one value belong together, keep them in one split: divide the rows with ",
             Setting("split_by", column.name),
-            ".",
+            " and in no other way.",
         )
         findings.append(Finding("look", column.name, sentence, fix))
     return findings

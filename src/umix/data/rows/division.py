@@ -163,7 +163,7 @@ def _moments(column: "polars.Series") -> NDArray[np.float64]:
         raise UserError(
             f"The column {column.name!r} of ",
             Setting("split_by_date"),
-            f" must have a date or a number in every row, such as 2024-02-29, got {shown!r}.",
+            f" must have a date or a number in every row, such as 2024-02-29, got {'a blank' if shown is None else repr(shown)}.",
         )
     moments = as_kind(column, kind) if is_text(column) or kind == "number" else as_kind(column, "moment")
     numbers: NDArray[np.float64] = moments.to_physical().to_numpy().astype(np.float64)

@@ -74,10 +74,10 @@ class RowRoles(Settings, abc.ABC):
     def _fold_is_one_of_folds(self) -> Self:
         if (self.folds is None) != (self.fold is None) or (self.folds or 0) < (self.fold or 0):
             raise UserError(
-                Setting("folds", str(self.folds or "5")),
-                " must go with the number of one of them, ",
-                Setting("fold", "1"),
-                f" to {self.folds or 'the last'}, got fold={self.fold}; umix run and umix bench run all of them.",
+                Setting("fold"),
+                " must be the number of one of the ",
+                Setting("folds"),
+                f", got fold={self.fold} and folds={self.folds}; umix run and umix bench run all of them.",
             )
         return self
 

@@ -215,7 +215,7 @@ def _evidence(
     for place, (label, interval) in enumerate(intervals.items()):
         shown = f"{percents(interval, sign=True)} points"
         if math.isnan(interval.low):
-            unclear = f"the gain over {label} may be chance: a single pair of fits has no interval"
+            unclear = f"the gain over {label} may be chance: with a single seed there is no interval"
         elif interval.low <= 0 <= interval.high:
             unclear = f"the gain over {label} may be chance: its interval over seeds is {shown}"
         else:

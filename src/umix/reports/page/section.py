@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from umix.bench.evaluation.evaluated import Importance
+from umix.bench.runs.folds import seed_summaries
 from umix.bench.runs.record import RunRecord
 from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged
@@ -157,7 +158,10 @@ def _section(
         ),
         target=None
         if target is None
-        else (check_target(shown, summary, target), target_table(task, runs, target, select=select)),
+        else (
+            check_target(shown, next(iter(seed_summaries(runs[said.method], select).values())), target),
+            target_table(task, runs, target, select=select),
+        ),
     )
 
 
