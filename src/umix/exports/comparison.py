@@ -35,7 +35,7 @@ _MADE_UP = 24
 _EXTREMES = (0.0, 1.0, -1.0, 40.0, 1e4, -1e7, 3e38, np.nan, np.inf)
 _UNSEEN = "no value of training"
 _EPOCH = datetime(1970, 1, 1)
-_FIRST_AND_LAST_DAY = tuple((end - _EPOCH).days for end in (datetime(1, 1, 1), datetime(9999, 12, 31)))
+_FIRST_DAY, _LAST_DAY = ((end - _EPOCH).days for end in (datetime(1, 1, 1), datetime(9999, 12, 31)))
 _DATES = ("2000-02-29", "1900-02-28T23:59:59", "1969-12-31T23:59:59", "2024-12-31", "2100-03-01T01:00:00", "0001-01-01")
 
 
@@ -175,7 +175,7 @@ def _made_up_table(
         elif column.kind == "date":
             first, spread = (round(number) for number in scales[column.name])
             values = [None, *map(datetime.fromisoformat, _DATES)]
-            days = np.clip(first + spread * rng.normal(size=_MADE_UP), *_FIRST_AND_LAST_DAY)
+            days = np.clip(first + spread * rng.normal(size=_MADE_UP), _FIRST_DAY, _LAST_DAY)
             drawn = [_EPOCH + timedelta(seconds=round(86_400 * float(day))) for day in days]
         columns.append((column, values[place % len(values) :] + values[: place % len(values)], drawn))
     n = max(len(values) for _, values, _ in columns)
