@@ -2,7 +2,7 @@
 
 Rows of validation may be used unless groups are only reported, rows of training where groups may train. The estimate is
 P(group | x, y) of ``attribute_model``: of the attribute where groups are label×attribute cells, else of the group itself, among
-those that occur with the row's class. Rows whose group is known keep it.
+those that occur with the row's class. Rows of any class may have any attribute. Rows whose group is known keep it.
 
 The model's inputs are the ``example_vectors``. PG-DRO (Ghosal and Li 2023) and SSA (Nam et al.
 2022) train a net for the attribute instead: ``attribute_nets``.
