@@ -11,6 +11,7 @@ from pathlib import Path
 from command_page import command_page
 from method_pages import method_index, method_page
 from setting_tables import settings_page
+from uncertainty_figures import write_uncertainty_figures
 from worst_groups_figure import worst_group_figures
 
 from umix.methods.registry import METHODS
@@ -34,6 +35,7 @@ def main() -> None:
         (folder / "reference" / name).write_text(text, encoding="utf-8")
     for name, figure in worst_group_figures(RESULTS / "tables.json").items():
         (folder / "figures" / name).write_bytes(figure)
+    write_uncertainty_figures(RESULTS / "finetune.json", folder / "figures")
     for table, target in (("methods.md", "results.md"), ("real.md", "results-real.md")):
         (folder / "explanation" / target).write_text((RESULTS / table).read_text(encoding="utf-8"), encoding="utf-8")
     reproduction = (DOCS / "explanation" / "reproduction.md").read_text(encoding="utf-8")
@@ -41,12 +43,11 @@ def main() -> None:
 
 
 def with_results(page: str) -> str:
-    """``page`` with the results of benchmarks/finetune.py between its two comments, as far as there are any."""
-    results = RESULTS / "finetune.md"
+    """``page`` with the results of benchmarks/finetune.py between its two comments."""
     begin, _, rest = page.partition(f"{BEGIN}\n")
     _, _, after = rest.partition(END)
-    found = results.read_text(encoding="utf-8") if results.exists() else "No run has been made yet.\n"
-    return f"{begin}{BEGIN}\n\n{found}\n{END}{after}"
+    results = (RESULTS / "finetune.md").read_text(encoding="utf-8")
+    return f"{begin}{BEGIN}\n\n{results}\n{END}{after}"
 
 
 if __name__ == "__main__":
