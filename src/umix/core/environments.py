@@ -194,7 +194,7 @@ def mean_mmd(features: Tensor, among: Environments) -> tuple[Tensor, Tensor]:
     environment] − 1/environments) / (n_a·n_b) and n_a is the size of the environment of a. The gradient in x_a is
     4·Σ_b W_ab k'_ab (x_a − x_b) with the derivative k' = −Σ_c c·exp(−c·d²).
 
-    >>> features = torch.tensor([[0.0], [0.0], [1e6]])
+    >>> features = torch.tensor([[0.0], [0.0], [30000.0]])
     >>> mean_mmd(features, environments(torch.tensor([0, 0, 1]), n_groups=2, like=features))  # 7 + 7 − 2·0
     tensor(14.)
     """
