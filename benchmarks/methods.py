@@ -215,10 +215,7 @@ def seen(record: RunRecord, use: str) -> RunRecord:
     """``record`` read with what ``use`` allows: runs that no group has touched may be chosen by validation groups afterwards."""
     if use != "validation" or record.use_groups != "test":
         return record
-    other = record.model_copy(update={"use_groups": "val"})
-    for cached in ("counts", "decided_counts"):
-        other.__dict__.pop(cached, None)
-    return other
+    return record.with_evaluation(use_groups="val")
 
 
 def trials_of(method: str, name: str, n: int) -> list[dict[str, Any]]:

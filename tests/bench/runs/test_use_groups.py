@@ -35,6 +35,14 @@ def test_by_default_everything_that_is_known_is_used_and_the_key_does_not_change
     assert record.choice() == best_choice(record.threshold_counts["val"], "worst")
 
 
+def test_a_run_that_no_group_has_touched_can_be_read_with_validation_groups_afterwards(tmp_path: Path) -> None:
+    without = execute(spec(use_groups="test"), out=tmp_path)
+    without.summary()  # counts that were cached for its own rules are not those of the other reading
+    val = execute(spec(use_groups="val"), out=tmp_path)
+    assert without.with_evaluation(use_groups="val").summary() == val.summary()
+    assert without.rule() == "balanced"
+
+
 @pytest.mark.parametrize(
     ("method", "use", "message"),
     [

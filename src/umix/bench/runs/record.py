@@ -186,10 +186,15 @@ class RunRecord(Stored):
 
     def by_raw_rates(self) -> "RunRecord":
         """This run, judged as papers do: every group by its own rate, however small, and classes by argmax."""
-        other = self.model_copy(update={"min_group": EVERY_GROUP.min_group, "prior": EVERY_GROUP.prior})
-        for name in ("counts", "threshold_counts"):  # cached for the rule of this record
-            other.__dict__.pop(name, None)
+        other = self.with_evaluation(min_group=EVERY_GROUP.min_group, prior=EVERY_GROUP.prior)
         other._threshold = "off"
+        return other
+
+    def with_evaluation(self, **changed: Any) -> "RunRecord":
+        """This run, judged by other rules: fields of the record such as ``use_groups`` and ``min_group``."""
+        other = self.model_copy(update=changed)
+        for name in ("counts", "threshold_counts"):  # cached for the rules of this record
+            other.__dict__.pop(name, None)
         return other
 
     def keep_thresholds(self, counts: dict[str, Counts]) -> None:
