@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from umix.bench.runs.record import RunRecord
+from umix.bench.runs.unit_titles import unit_titles
 from umix.reports.comparison import compare
 from umix.reports.tables.comparison_tables import groups_table, rates_table
-from umix.reports.unit_titles import unit_titles
 
 Make = Callable[..., RunRecord]
 

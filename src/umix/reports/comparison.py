@@ -12,12 +12,12 @@ import numpy as np
 from umix.bench.runs.folds import by_seed, pooled_oracle, seed_summaries
 from umix.bench.runs.record import RunRecord, known_rule
 from umix.bench.runs.summary import GroupRate, Summary
+from umix.bench.runs.unit_titles import unit_titles
 from umix.core.selection import Threshold
 from umix.core.statistics import Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.streams import stream
 from umix.core.words import counted
 from umix.errors import Setting, UserError, unknown
-from umix.reports.unit_titles import unit_titles
 
 #: The rates of a row, by name: always printed under these words.
 RATES = ("average", "adjusted", "group_mean", "worst")

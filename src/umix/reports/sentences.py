@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import Summary
+from umix.bench.runs.unit_titles import class_title
 from umix.core.calibration import MIN_CLASS, MIN_EXAMPLES, Calibration, enough_examples
 from umix.core.selection import THRESHOLD_RULES
 from umix.core.words import KINDS, counted, quoted, threshold_text
 from umix.errors import one_line
 from umix.reports.arrange import PLAIN, THRESHOLD
 from umix.reports.comparison import lowest
-from umix.reports.unit_titles import class_title
 
 #: Which part of validation decides under each rule of selection.
 RULE_WORDS = {

@@ -7,11 +7,11 @@ from typing import Any, final
 from umix.bench.runs.folds import seed_summaries
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
+from umix.bench.runs.unit_titles import class_title, unit_titles
 from umix.core.statistics import wilson
 from umix.errors import Setting, UserError
 from umix.reports.comparison import different_fits, lowest, over_seeds
 from umix.reports.tables.text_table import Entry, TextTable, marked, percents
-from umix.reports.unit_titles import class_title, unit_titles
 
 _SHOWN = 4  # groups in a sentence
 

@@ -70,13 +70,14 @@ def test_groups_that_the_new_data_lack_are_said_and_count_as_moved(
 ) -> None:
     found = evaluate(result, new.filter(polars.col("sex") == "Male").drop(dropped))
     gone = (
-        "no, Female (sex); yes, Female (sex)."
+        "y=no, Female; y=yes, Female."
         if dropped
-        else "no, land, Female; no, water, Female; yes, land, Female and 1 more."
+        else "y=no, land, Female; y=no, water, Female; y=yes, land, Female and 1 more."
     )
     assert f"Groups that the new data do not have: {gone}" in found.notes
     (groups,) = (one for one in found.drift if one.kind == "groups")
     assert groups.moved > 0.4
+    assert groups.where.startswith("y=")  # called as in the table of rates
 
 
 def test_a_blank_has_no_group_but_counts_in_the_average(result: RunResult, new: polars.DataFrame) -> None:

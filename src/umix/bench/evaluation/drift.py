@@ -10,6 +10,7 @@ from umix.bench.evaluation.evaluated import ColumnDrift
 from umix.bench.evaluation.labelled import Labelled
 from umix.bench.evaluation.rates import Units, train_sizes
 from umix.bench.runs.record import RunRecord
+from umix.bench.runs.unit_titles import unit_titles
 from umix.core.drift import drift
 from umix.data.rows.reader import Reader
 from umix.data.tables.bins import Bins
@@ -39,9 +40,12 @@ def drifts(
     classes = np.bincount(data.y, minlength=len(record.classes)).tolist()
     compared.append(("label", data.label, record.classes, record.train_class_sizes, classes))
     if units.trained and units.groups:
+        titles = unit_titles(record)
         family = dict.fromkeys([*units.trained, *units.groups])
         before, after = [sizes.get(name, 0) for name in family], [units.groups.get(name, 0) for name in family]
-        compared.append(("groups", " × ".join(record.group_columns), list(family), before, after))
+        compared.append(
+            ("groups", " × ".join(record.group_columns), [titles.get(name, name) for name in family], before, after)
+        )
     if test is not None:
         on_test = np.bincount(test["prediction"].to_numpy(), minlength=len(record.classes)).tolist()
         now = np.bincount(prediction, minlength=len(record.classes)).tolist()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from umix.bench.evaluation.evaluated import NewRate
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import Summary
+from umix.bench.runs.unit_titles import unit_titles
 from umix.core.evaluation import units_of, worst_unit
 from umix.core.statistics import wilson
 from umix.core.words import quoted
@@ -62,11 +63,11 @@ def units_in(record: RunRecord, frame: "polars.DataFrame", y: NDArray[np.int64])
     trained = record.groups if len(groups.columns) == len(record.group_columns) else []
     if alone:
         trained = [name for name in record.unit_names[len(record.groups) :] if name.endswith(alone)]
-    units, known = Units(names, member, len(groups.names), trained), train_sizes(record)
+    units, known, titles = Units(names, member, len(groups.names), trained), train_sizes(record), unit_titles(record)
     if new := [name for name, size in units.groups.items() if size and name not in known]:
         notes.append(f"Groups that training did not have: {_listed(new)}.")
     if gone := [name for name in trained if known.get(name) and not units.groups.get(name)]:
-        notes.append(f"Groups that the new data do not have: {_listed(gone)}.")
+        notes.append(f"Groups that the new data do not have: {_listed([titles.get(name, name) for name in gone])}.")
     return units, notes
 
 

@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from umix.bench.runs.record import RunRecord
+from umix.bench.runs.unit_titles import class_title
 from umix.reports.charts.figure import Figure
 from umix.reports.charts.palette import group_colours
 from umix.reports.charts.probabilities import calibration_chart, calibration_rows, roc_chart, roc_rows
@@ -14,7 +15,6 @@ from umix.reports.metrics import CALIBRATED, DRAWS, Metric, measure
 from umix.reports.page.threshold import OVERALL
 from umix.reports.predictions import Predictions, attribute_groups
 from umix.reports.tables.text_table import Entry, TextTable
-from umix.reports.unit_titles import class_title
 
 _MOST_GROUPS = 24
 _MOST_CLASSES = 10  # with more, the table of a group would be wider than a page

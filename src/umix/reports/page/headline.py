@@ -10,6 +10,7 @@ import numpy as np
 from umix.bench.runs.folds import seed_summaries
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
+from umix.bench.runs.unit_titles import unit_titles
 from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, paired
 from umix.core.words import counted
 from umix.reports.arrange import THRESHOLD
@@ -17,7 +18,6 @@ from umix.reports.comparison import BASELINE, different_pairs, drawn, lowest, me
 from umix.reports.page.group_words import group_words
 from umix.reports.sentences import collapse_words, judged_words, pooled_words
 from umix.reports.tables.text_table import percents
-from umix.reports.unit_titles import unit_titles
 
 Evidence = Literal["strong", "moderate", "weak"]
 _MANY_SEEDS = 5

@@ -7,6 +7,7 @@ from typing import final
 from umix.bench.evaluation.evaluated import Importance
 from umix.bench.runs.folds import seed_summaries
 from umix.bench.runs.record import RunRecord
+from umix.bench.runs.unit_titles import unit_titles
 from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged
 from umix.reports.charts.curves import Panel, counted_rates, curve_rows, curves, panels
@@ -27,7 +28,6 @@ from umix.reports.tables.evaluation_tables import importance_table
 from umix.reports.tables.text_table import TextTable
 from umix.reports.target import TargetCheck, check_target, target_table
 from umix.reports.training_examples import Training, training_of
-from umix.reports.unit_titles import unit_titles
 from umix.run_folder import IMPORTANCE
 from umix.store import read_json
 

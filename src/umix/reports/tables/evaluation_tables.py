@@ -2,11 +2,11 @@
 
 from umix.bench.evaluation.evaluated import ColumnDrift, ColumnImportance, Evaluated, Importance, NewRate
 from umix.bench.runs.record import RunRecord
+from umix.bench.runs.unit_titles import unit_titles
 from umix.core.drift import LARGE
 from umix.core.statistics import Interval
 from umix.core.words import counted
 from umix.reports.tables.text_table import Entry, TextTable, percents
-from umix.reports.unit_titles import unit_titles
 
 _GROUPS, _DRIFTS, _COLUMNS = 6, 4, 8  # rows that are shown of each
 #: What the importance of a column means.

@@ -8,12 +8,12 @@ from rich.table import Table
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
+from umix.bench.runs.unit_titles import class_title, unit_titles
 from umix.core.statistics import wilson
 from umix.core.words import KINDS, quoted
 from umix.reports.comparison import RATES, TITLES, lowest
 from umix.reports.sentences import RULE_WORDS, collapse_words, judged_words, stage_words
 from umix.reports.tables.text_table import Entry, TextTable, percents
-from umix.reports.unit_titles import class_title, unit_titles
 
 _MOST_CLASSES = 20
 _WORST = 10  # groups that are shown beside those of an ordinary model
