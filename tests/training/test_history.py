@@ -7,13 +7,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from umix.core.calibration import fitted_calibration
 from umix.core.epoch_counts import Counts
 from umix.core.selection import RULES
 from umix.core.thresholds import predicted_classes
 from umix.data.batch import Batch
+from umix.data.registry import load_task
 from umix.models.net import Net
 from umix.training import history
-from umix.training.best_weights import scored_rules
+from umix.training.best_weights import scored_rules, selected_epochs
 from umix.training.context import Context
 from umix.training.history import HeldOutUncertainty, fit_warnings
 from umix.training.objective import MeanRisk, Objective, State
@@ -76,6 +78,20 @@ def test_the_tail_loss_is_the_mean_of_the_largest_fifth_of_the_losses_on_validat
     assert len(losses) % 5 == 0
     assert result.history.counts("val").tail_losses[-1] == pytest.approx(losses[-len(losses) // 5 :].mean(), rel=1e-6)
     assert len(result.history.counts("test").tail_losses) == 0
+
+
+def test_logits_are_kept_of_the_epochs_that_a_rule_selects_and_calibrate_these(
+    context: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "MOST_WAITING", 1)  # after every epoch it is decided which are kept
+    task = load_task("four_moons", sizes=(40, 10, 10, 40), eval_size=100)
+    result = context(task=task, fit={"epochs": 12}).fit(MeanRisk())
+    val = task.splits["val"]
+    newest = fitted_calibration(result.net(val.x).detach().numpy(), val.y.numpy())
+    assert newest is not None
+    assert result.history.calibration(11) == newest
+    kept = {int(name.rpartition("/")[2]) for name in result.history.tensors() if name.startswith("val/logits/")}
+    assert kept == selected_epochs(result.history.counts("val")) | {11}
 
 
 def test_validation_is_counted_by_fifths_of_uncertainty_lowest_first(context: Make) -> None:

@@ -12,9 +12,8 @@ from umix.models.model import Model
 from umix.run_folder import weights_folder, weights_path
 from umix.store import remove, write_tensors
 
-_MOST_WAITING = (
-    2**25
-)  # bytes of weights that wait until they are compared; a larger net is decided on after every epoch
+#: Bytes of weights that wait until they are compared; a larger net is decided on after every epoch.
+MOST_WAITING = 2**25
 _COMPANION = "companion."  # how the names of weights begin that take no part in prediction
 
 
@@ -39,7 +38,7 @@ class BestWeights:
         weights = {name: tensor.clone() for name, tensor in _predicting(net).items()}
         self._waiting[epoch] = weights
         self._size += sum(tensor.nbytes for tensor in weights.values())
-        return self._size >= _MOST_WAITING
+        return self._size >= MOST_WAITING
 
     def settle(self, val: Counts, *, last: bool) -> None:
         """Keep the waiting weights of the epochs of ``val`` that a rule selects, and delete those that no rule selects any more.

@@ -18,7 +18,7 @@ from umix.core.thresholds import candidate_biases, hits_by_threshold, predicted_
 from umix.core.words import NOT_FINITE
 from umix.data.task import Split
 from umix.models.model import Model
-from umix.training.best_weights import BestWeights
+from umix.training.best_weights import MOST_WAITING, BestWeights, selected_epochs
 from umix.training.evaluate import Evaluated, evaluate
 from umix.training.last_layer import LastLayer
 
@@ -50,8 +50,8 @@ class History:
 
     Hits are counted by group and by class: of argmax, and of every threshold of ``core/thresholds.py``. Where ``uncertainty`` is
     given, the accuracy of each fifth of a split in order of uncertainty is computed too, on test under every threshold. On val
-    there are also the mean of the largest losses and what calibrates the probabilities. If a ``last_layer`` is trained alone, it is
-    evaluated on features, and the weights that are saved are those of the whole net.
+    there is also the mean of the largest losses, and the logits of epochs that may be selected are kept, to calibrate by. If a
+    ``last_layer`` is trained alone, it is evaluated on features, and the weights that are saved are those of the whole net.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class History:
         self._quintiles = {name: torch.from_numpy(quintiles(u)) for name, u in known.items()}
         self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in EVAL_SPLITS}
         self._tail_losses: list[Tensor] = []
-        self._calibrations: list[Tensor] = []  # [1 + classes] each: scale and biases, NaN where there are none
+        self._val_logits: dict[int, Tensor] = {}  # of the epochs that a rule may select, [n_val, classes]
         n_groups, n_margins = len(splits["val"].groups.names), len(splits["val"].groups.margins)
         self._composition = {
             name: class_composition(
@@ -118,12 +118,15 @@ class History:
             self._count(name, evaluated)
             if name == "val":
                 losses = evaluated.losses
-                self._calibrate(evaluated)
+                if evaluated.logits is not None:
+                    self._val_logits[epoch] = evaluated.logits.cpu()
         tail = cvar(losses.cpu().double(), alpha=TAIL) if len(losses) else torch.tensor(torch.nan).double()
         self._tail_losses.append(tail.where(tail.isfinite(), torch.nan))
         last = epoch + 1 == self._epochs
         if self.best.offer(net, epoch) or last:
             self.best.settle(self.counts("val"), last=last)
+        if sum(logits.nbytes for logits in self._val_logits.values()) >= MOST_WAITING:
+            self._forget_logits()
         if self._on_epoch is not None:
             self._on_epoch(epoch, self.counts("val"))
 
@@ -162,18 +165,15 @@ class History:
             rates = [self._quintile_rates[name][-1], *(self._fifths(name, correct) for correct in others)]
             self._threshold_quintiles.append(torch.stack(rates))
 
-    def _calibrate(self, evaluated: Evaluated) -> None:
-        """Keep the calibration of this epoch, fitted to the logits of validation."""
-        fitted = None
-        if evaluated.logits is not None:
-            fitted = fitted_calibration(evaluated.logits.cpu().numpy(), self.splits["val"].y.cpu().numpy())
-        numbers = [torch.nan] * (1 + self._n_classes) if fitted is None else [fitted.scale, *fitted.biases]
-        self._calibrations.append(torch.tensor(numbers, dtype=torch.float64))
-
     def calibration(self, epoch: int) -> Calibration | None:
-        """What calibrates the probabilities of ``epoch``; None where validation has too few examples."""
-        scale, *biases = self._calibrations[epoch].tolist()
-        return None if np.isnan(scale) else Calibration(scale, tuple(biases))
+        """What calibrates the probabilities of ``epoch``, which a rule selects; None where validation has too few examples."""
+        return fitted_calibration(self._val_logits[epoch].numpy(), self.splits["val"].y.cpu().numpy())
+
+    def _forget_logits(self) -> None:
+        """Keep the validation logits of the newest epoch and of those that a rule selects so far."""
+        val = self.counts("val")
+        wanted = selected_epochs(val) | {val.epochs - 1}
+        self._val_logits = {epoch: logits for epoch, logits in self._val_logits.items() if epoch in wanted}
 
     def _fifths(self, name: str, correct: Tensor) -> Tensor:
         """The share of ``correct`` [n] examples in every fifth of a split, [5]; rounding errors must not break ties."""
@@ -237,7 +237,8 @@ class History:
         kept |= {f"{name}/threshold_hits": torch.stack(rows) for name, rows in self._threshold_hits.items() if rows}
         if self._threshold_quintiles:
             kept["test/decided_quintiles"] = torch.stack(self._threshold_quintiles)
-        kept["val/calibrations"] = torch.stack(self._calibrations)
+        self._forget_logits()
+        kept |= {f"val/logits/{epoch}": logits for epoch, logits in self._val_logits.items()}
         return kept | {"val/tail_losses": torch.stack(self._tail_losses)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
@@ -249,7 +250,10 @@ class History:
             self._confusion[name] = list(kept.get(f"{name}/confusion", ()))
             self._threshold_hits[name] = list(kept.get(f"{name}/threshold_hits", ()))
         self._threshold_quintiles = list(kept.get("test/decided_quintiles", ()))
-        self._calibrations = list(kept.get("val/calibrations", ()))
+        prefix = "val/logits/"
+        self._val_logits = {
+            int(name.removeprefix(prefix)): logits for name, logits in kept.items() if name.startswith(prefix)
+        }
         self._tail_losses = list(kept.get("val/tail_losses", ()))
 
 
