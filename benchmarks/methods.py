@@ -11,8 +11,8 @@ methods are ``auto``; on the embedded tasks, whose presets were tuned before for
 A method that never trains with groups is the same run under "nothing" and "validation": only the choice on validation differs.
 
 Finished runs are loaded from --out, and results are written after every set, so an interrupted benchmark goes on. --rows keeps so
-many training rows of each real set; of its validation and test at most 20,000 rows are used. Writes results/methods.json and
-methods.md; with --epochs, to try the script, into --out.
+many training rows of each real set; of its validation and test at most 20,000 rows are used. Writes results/methods.json,
+methods.md and methods-overview.md; with --epochs, to try the script, into --out.
 Run: python benchmarks/methods.py [--data FOLDER] [--out runs] [--sets colored_digits "adult, sex"] [--methods xrm afr]
 """
 
@@ -68,6 +68,7 @@ TITLES = {
 WHY = {
     "afr": "its ERM sees 80 % of the training rows and is trained to the end, while ERM selects its epoch",
     "balanced_softmax": "it balances classes, and the worst group is in the larger class",
+    "bam": "where labels are noisy, what the net alone gets wrong is noise as well as minorities",
     "best": "where no groups choose, what wins on classes and certain examples need not win on groups",
     "cb_last_layer": "its last layer learns from half of validation alone, which is few rows in a small set",
     "chi2_doro": "the largest losses of every batch are dropped as outliers, and here they are the small group",
@@ -77,11 +78,13 @@ WHY = {
     "cvar_dro": "where labels are noisy, the largest losses are noise",
     "chi2_dro": "where labels are noisy, the largest losses are noise",
     "dfr": "its last layer learns from half of validation alone, which is few rows in a small set",
+    "dpe": "its prototypes learn from half of validation alone, which is few rows in a small set",
     "eiil": "where labels are noisy, or a linear head fits everything, what ERM gets wrong is no group",
     "evals": "where labels are noisy, the rows of highest loss teach the opposite, and without groups the inferred cells reward it",
     "focal": "confident examples count less, which helps no group in particular",
     "george": "the clusters of the features are not the groups",
     "jtt": "where labels are noisy, the examples that ERM gets wrong are noise as well as minorities",
+    "lc": "where labels are noisy, what the biased net gets wrong is no group",
     "lff": "where the biased net is right on all examples that follow the bias, the other net learns its reverse",
     "lisa_umix": "where labels are noisy, ERM's uncertainty is noise, and its weights outweigh the selected pairs",
     "ldam": "it balances classes, and the worst group is in the larger class",
@@ -91,6 +94,7 @@ WHY = {
     "reweight by class": "it balances classes, and the worst group is in the larger class",
     "self": "its last layer learns from half of validation alone, which is few rows in a small set",
     "spare": "the clusters of what an early net says are not the groups",
+    "subg": "all groups give as many rows as the smallest has, which is few in a small set",
     "suby": "it balances classes, and the worst group is in the larger class; a small class leaves few rows",
     "ula": "a net that fits all examples after one epoch is no shortcut, and what it knows is taken away",
     "umix": "where labels are noisy, ERM's uncertainty is noise, and without groups validation cannot see it",
@@ -354,6 +358,35 @@ def table(results: Results, use: str) -> list[str]:
     return lines
 
 
+def overview(results: Results) -> str:
+    """One short table for each use of groups: means over all sets, ranks, and differences to UMIX."""
+    counts = " or ".join(str(count) for count in sorted({result["seeds"] for result in results.values()}))
+    lines = [f"Over {len(results)} sets ({'; '.join(results)}), means over {counts} seeds.", ""]
+    for use, heading in TITLES.items():
+        rank = ranks(results, use)
+        lines += [
+            f"### {heading}",
+            "",
+            "| method | worst group | average | mean rank | highest on | against UMIX, 95 % interval |",
+            "|---|--:|--:|--:|--:|--:|",
+        ]
+        tables = [result["tables"][use] for result in results.values()]
+        for row in sorted(rank, key=lambda row: -_mean_worst(results, use, row)):
+            worst = 100 * _mean_worst(results, use, row)
+            average = 100 * float(np.mean([table[row]["average"] for table in tables]))
+            highest = sum(table[row]["worst"] == max(one["worst"] for one in table.values()) for table in tables)
+            cells = (
+                f"{worst:.1f}",
+                f"{average:.1f}",
+                f"{rank[row]:.1f}",
+                highest or "–",
+                against_umix(results, use, row),
+            )
+            lines.append(f"| {row} | {' | '.join(map(str, cells))} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def ranks(results: Results, use: str) -> dict[str, float]:
     """The mean over sets of each method's rank by its worst group, 1 the highest, ties shared; only methods that all sets have."""
     rows = [row for row in next(iter(results.values()))["tables"][use] if not np.isnan(_mean_worst(results, use, row))]
@@ -487,6 +520,7 @@ def main() -> None:
         results = {one: results[one] for one in (*EMBEDDED, *REAL) if one in results}
         write("methods", {"trials": TRIALS, "sets": results}, show=False, folder=folder)
         (folder / "methods.md").write_text(page(results), encoding="utf-8")
+        (folder / "methods-overview.md").write_text(overview(results), encoding="utf-8")
         print(f"{name}: {time.perf_counter() - began:.0f} s, {len(failed)} failed {failed}", flush=True)
 
 

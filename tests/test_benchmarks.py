@@ -131,6 +131,24 @@ def test_who_beats_umix_does_so_by_a_point_and_a_standard_error(methods: ModuleT
     assert "lost: data -4.0 (within chance)" in "\n".join(methods.below_erm(results))
 
 
+def test_the_overview_has_means_ranks_and_paired_intervals_over_sets(methods: ModuleType) -> None:
+    tables = [
+        {"erm": one_row(0.5, 0.5), "umix": one_row(0.6, 0.6)},
+        {"erm": one_row(0.7, 0.7), "umix": one_row(0.6, 0.6)},
+        {"erm": one_row(0.5, 0.5), "umix": one_row(0.8, 0.8)},
+    ]
+    results = {
+        name: {"seeds": 3, "tables": dict.fromkeys(methods.ALLOWED, table)}
+        for name, table in zip("abc", tables, strict=True)
+    }
+    gains = [-10, 10, -30]
+    interval = scipy.stats.ttest_1samp(gains, 0).confidence_interval()
+    erm = f"| erm | 56.7 | 90.0 | 1.7 | 1 | -10.0 [{interval.low:+.1f}, {interval.high:+.1f}] |"
+    lines = methods.overview(results).splitlines()
+    assert lines.count(erm) == 3
+    assert lines.count("| umix | 66.7 | 90.0 | 1.3 | 2 | – |") == 3
+
+
 def test_every_default_that_ends_far_below_erm_is_explained(methods: ModuleType) -> None:
     results = json.loads((FOLDER / "results" / "methods.json").read_text(encoding="utf-8"))["sets"]
     assert not [line for line in methods.below_erm(results) if "not known" in line]

@@ -18,7 +18,9 @@ from umix.methods.registry import METHODS
 
 DOCS = Path(__file__).parents[1]
 RESULTS = DOCS.parent / "benchmarks" / "results"
-BEGIN, END = "<!-- results of benchmarks/finetune.py: docs/generate puts them here -->", "<!-- end of results -->"
+#: Pages into which results are put, and the file in benchmarks/results that has them.
+WITH_RESULTS = {"reproduction.md": "finetune.md", "comparison.md": "methods-overview.md"}
+BEGIN, END = "<!-- results: docs/generate puts them here -->", "<!-- end of results -->"
 
 
 def main() -> None:
@@ -38,15 +40,16 @@ def main() -> None:
     write_uncertainty_figures(RESULTS / "finetune.json", folder / "figures")
     for table, target in (("methods.md", "results.md"), ("real.md", "results-real.md")):
         (folder / "explanation" / target).write_text((RESULTS / table).read_text(encoding="utf-8"), encoding="utf-8")
-    reproduction = (DOCS / "explanation" / "reproduction.md").read_text(encoding="utf-8")
-    (folder / "explanation" / "reproduction.md").write_text(with_results(reproduction), encoding="utf-8")
+    for name, results_file in WITH_RESULTS.items():
+        text = (DOCS / "explanation" / name).read_text(encoding="utf-8")
+        page = with_results(text, (RESULTS / results_file).read_text(encoding="utf-8"))
+        (folder / "explanation" / name).write_text(page, encoding="utf-8")
 
 
-def with_results(page: str) -> str:
-    """``page`` with the results of benchmarks/finetune.py between its two comments."""
+def with_results(page: str, results: str) -> str:
+    """``page`` with ``results`` between its two comments."""
     begin, _, rest = page.partition(f"{BEGIN}\n")
     _, _, after = rest.partition(END)
-    results = (RESULTS / "finetune.md").read_text(encoding="utf-8")
     return f"{begin}{BEGIN}\n\n{results}\n{END}{after}"
 
 
