@@ -2,6 +2,7 @@
 
 import json
 import platform
+import shlex
 import statistics
 import sys
 import time
@@ -35,7 +36,7 @@ def ratio(seconds: Mapping[str, list[float]], of: str, to: str) -> float:
 def write(name: str, content: dict[str, object], *, show: bool = True, folder: Path = RESULTS) -> None:
     """Write a result to ``folder`` with its command and versions; paths are reduced to the names of folders."""
     words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
-    command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])
+    command = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])
     versions = {"python": platform.python_version(), "torch": torch.__version__}
     folder.mkdir(parents=True, exist_ok=True)
     whole = {"command": command, "versions": versions, **content}

@@ -74,6 +74,7 @@ WHY = {
     "chi2_doro": "the largest losses of every batch are dropped as outliers, and here they are the small group",
     "cnc": "where labels are noisy, features are drawn towards wrong labels; a linear head has no features to change",
     "crt": "the new layer is fitted to rows that the net has learned by heart, and no epoch of the features is selected",
+    "crt by group": "the new layer is fitted to rows that the net has learned by heart, and no epoch of the features is selected",
     "cvar_doro": "the largest losses of every batch are dropped as outliers, and here they are the small group",
     "cvar_dro": "where labels are noisy, the largest losses are noise",
     "chi2_dro": "where labels are noisy, the largest losses are noise",
