@@ -69,6 +69,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "best, no groups": ("best", {"evaluation.use_groups": "test"}),
 }
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "umix, eta=2": ("umix", {**UMIX, "umix.eta": 2.0}),
     "umix, eta=80": ("umix", {**UMIX, "umix.eta": 80.0}),
     "umix, first epochs": ("umix", {**UMIX, "umix.start": 0, "umix.length": 2}),
     "umix, whole first stage": ("umix", {**UMIX, "umix.start": 0, "umix.length": 4}),
