@@ -12,6 +12,7 @@ from umix.bench.runs.example_tables import load_examples, read_examples
 from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.task_reference import reference_to
 from umix.checkpoint_pace import EVERY_EPOCH
+from umix.core.evaluation import Evaluation
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.methods.best import selection_summary
@@ -79,12 +80,31 @@ def test_dfr_as_the_winner_is_the_run_of_dfr(tmp_path, monkeypatch):
     assert files_of(best)[weights] == files_of(alone)[weights]
 
 
+def test_a_new_last_layer_as_the_winner_is_the_run_of_that_method(tmp_path, monkeypatch):
+    won_by("cb_last_layer", monkeypatch)
+    nothing = {"evaluation.use_groups": "test"}
+    best, alone = run(shortcut(300), tmp_path, **FEW, **nothing), run(shortcut(300), tmp_path, "cb_last_layer", **nothing)
+    assert best.choices["method"] == "cb_last_layer"
+    for split in ("val", "test"):
+        assert best.split_counts[split].hits == alone.split_counts[split].hits
+    assert best.group_use == "none"
+
+
+def test_without_groups_a_new_last_layer_wins_where_validation_shows_minorities_more_often(shared):
+    task, nothing = shortcut(), {"evaluation.use_groups": "test"}
+    best, tuned = run(task, shared, **nothing), run(task, shared, "erm", **nothing)
+    assert best.choices["method"] == "cb_last_layer"
+    assert best.summary().worst > tuned.summary().worst + 0.05
+
+
 def test_what_is_known_of_the_groups_decides_what_is_tried(shared):
     task, tried = shortcut(), {}
     for use_groups in ("test", "val", "train"):
         record = run(task, shared, **{"evaluation.use_groups": use_groups})
         tried[use_groups] = {one["candidate"] for one in record.choices["candidates"]}
-    assert {"erm", "reweight by=class"} <= tried["test"]
+    assert {"erm", "reweight by=class", "cb_last_layer"} <= tried["test"]
+    assert "dfr" in tried["train"]
+    assert "cb_last_layer" not in tried["val"] | tried["train"]
     assert not any("group" in name for name in tried["test"])
     assert "group_mixup power=1 groups_from=few" in tried["val"]
     assert "group_mixup power=1" in tried["train"]
@@ -178,7 +198,8 @@ def test_trials_limit_the_candidates(tmp_path):
     assert len(record.choices["candidates"]) == 3
 
 
-def test_dfr_is_compared_with_the_others_on_all_of_validation(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "use_groups"), [("dfr", "train"), ("cb_last_layer", "test")])
+def test_a_last_layer_is_compared_with_the_others_on_all_of_validation(tmp_path, monkeypatch, name, use_groups):
     counted = {}
 
     def counted_result(name, counts, *rest, **options):
@@ -187,14 +208,17 @@ def test_dfr_is_compared_with_the_others_on_all_of_validation(tmp_path, monkeypa
 
     monkeypatch.setattr("umix.methods.best.result_of", counted_result)
     task = shortcut(300)
-    run(task, tmp_path, **FEW)
-    assert counted["dfr"].sizes.tolist() == task.splits["val"].groups.sizes.tolist()
+    run(task, tmp_path, **FEW, **{"evaluation.use_groups": use_groups})
+    assert counted[name].sizes.tolist() == task.splits["val"].groups.sizes.tolist()
 
 
-def test_dfr_is_not_tried_where_only_the_weights_of_examples_are_wanted():
-    context = Context(shortcut(300), MLP(hidden=()), FitSettings(epochs=3, lr=0.02, batch_size=64), only_weigh=True)
+@pytest.mark.parametrize("use_groups", ["train", "test"])
+def test_a_last_layer_is_not_fitted_where_only_the_weights_of_examples_are_wanted(use_groups):
+    fit = FitSettings(epochs=3, lr=0.02, batch_size=64)
+    allowed = {"use_groups": use_groups, "evaluation": Evaluation(choose=use_groups != "test")}
+    context = Context(shortcut(300), MLP(hidden=()), fit, only_weigh=True, **allowed)
     choices = method("best").train(context).choices
-    assert "dfr" not in [one["candidate"] for one in choices["candidates"]]
+    assert not {"dfr", "cb_last_layer"} & {one["candidate"] for one in choices["candidates"]}
 
 
 def test_a_selection_out_of_time_is_judged_by_its_first_round(tmp_path):

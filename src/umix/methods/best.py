@@ -1,10 +1,11 @@
 """The best of the others, selected on validation with what is known of the groups.
 
 Candidates are ERM, class reweighting, all kinds of weights that UMIX can give, and what known groups allow: mixup with group
-weights and GroupDRO, with groups of all training rows or with estimates from a few rows, and with training groups also DFR.
-Every candidate is judged with the threshold (class biases) that suits it, so "ERM + threshold" is among them. DFR is fitted to
-validation itself: there it is judged by two last layers, each on the half that the other was fitted to. Whoever wins is trained as
-an ordinary run of its method.
+weights and GroupDRO, with groups of all training rows or with estimates from a few rows. One more learns a last layer from
+validation, in case it shows minorities more often than training does: DFR with training groups, without any groups its counterpart
+that balances classes. It is judged by two last layers, each on the half of validation that the other was fitted to. Every candidate
+is judged with the threshold (class biases) that suits it, so "ERM + threshold" is among them. Whoever wins is trained as an ordinary
+run of its method.
 
 Where validation groups may be used, the worst of them decides. Where they may not, the worst class and the average
 decide (``selection.select``).
@@ -22,6 +23,7 @@ from pydantic import Field
 from umix.core.selection import best_score
 from umix.core.words import KINDS
 from umix.errors import UserError
+from umix.methods.cb_last_layer import CBLastLayer
 from umix.methods.dfr import DFR
 from umix.methods.erm import ERM
 from umix.methods.group_dro import GroupDRO
@@ -51,6 +53,7 @@ from umix.training.stage import ErmStage
 from umix.training.train_result import Notes, TrainResult
 
 _POWERS = (0.5, 0.75, 1.0)
+Refit = DFR | CBLastLayer
 
 
 @final
@@ -89,7 +92,7 @@ class Best(Method):
 
     def _train(self, measured: Measured, context: Context, trial: Context) -> TrainResult:
         """The winner, where candidates are compared in the context ``trial``."""
-        every, notes = self._candidates(measured, context, fits_dfr=not trains_alone(trial))
+        every, notes = self._candidates(measured, context, refits=not trains_alone(trial))
         tried = every[: self.trials]
         candidates = [one for one in tried if isinstance(one, Candidate)]
         if len(tried) == 1:
@@ -105,21 +108,22 @@ class Best(Method):
             trial=trial,
         )
         context, notes = selection.context, notes + Notes(warnings=selection.warnings)
-        dfr = next((one for one in tried if isinstance(one, DFR)), None)
+        refit = next((one for one in tried if isinstance(one, Refit)), None)
         refitted = None
-        if dfr is not None:
-            refitted, of_dfr = self._dfr_result(dfr, selection.trial)
-            notes += of_dfr
+        if refit is not None:
+            refitted, of_refit = self._refit_result(refit, selection)
+            notes += of_refit
         if refitted is not None:
             selection = selection.including(refitted)
         erm = measured.best_val if selection.baseline is None else selection.baseline
         summary = selection_summary(selection, erm=erm, decides=context.threshold == "tuned")
-        if dfr is not None and selection.results[0] is refitted:
+        if refit is not None and selection.results[0] is refitted:
             notes += Notes(
                 {"uncertainty": measured.train(measured.longest)},
-                summary | {"method": DFR.name, **selection.as_json()},
+                summary | {"method": refit.name, **selection.as_json()},
             )
-            return replace(dfr.train(context), group_use="validation").after(notes)
+            result = refit.train(context).after(notes)
+            return replace(result, group_use="validation") if isinstance(refit, DFR) else result
         winner = selection.winner
         notes += Notes(choices=summary | {"method": winner.method, **winner.settings, **selection.as_json()})
         result = self._fit(winner, measured, context).after(notes)
@@ -137,43 +141,57 @@ class Best(Method):
         first = next(iter(context.journal.reports.values()))
         return context.progress.began + self.time - 2 * first.seconds / first.epochs * context.final_settings.epochs
 
-    def _dfr_result(self, dfr: DFR, context: Context) -> tuple[CandidateResult | None, Notes]:
-        """What ``dfr`` reaches on validation, by last layers that have not seen the example; None if it cannot be trained."""
+    def _refit_result(self, refit: Refit, selection: Selection) -> tuple[CandidateResult | None, Notes]:
+        """What ``refit`` reaches on validation, by last layers that have not seen the example; None if it cannot be trained."""
+        context, rule = selection.trial, selection.rule
         try:
-            counts = counts_of(context, dfr.cross_fitted(context.scratch()))
+            counts = counts_of(context, refit.cross_fitted(context.scratch()))
         except UserError as error:
-            return None, Notes(choices={"not tried": f"dfr: {error}"})
-        return result_of(dfr.name, counts, best_score(counts, "worst"), "worst"), Notes()
+            return None, Notes(choices={"not tried": f"{refit.name}: {error}"})
+        return result_of(refit.name, counts, best_score(counts, rule), rule), Notes()
 
     def _candidates(
-        self, measured: Measured, context: Context, *, fits_dfr: bool
-    ) -> tuple[list[Candidate | DFR], Notes]:
+        self, measured: Measured, context: Context, *, refits: bool
+    ) -> tuple[list[Candidate | Refit], Notes]:
         """All candidates, the simplest first; then the kinds take turns, so that a few trials see each of them.
 
-        DFR needs an ERM fit of its own: ``fits_dfr`` says whether that is cheap enough.
+        A new last layer needs an ERM fit of its own: ``refits`` says whether that is cheap enough.
         """
-        found: list[Candidate | DFR] = [*simple_candidates(context)]
-        with_groups, notes = self._with_groups(context, fits_dfr=fits_dfr)
+        found: list[Candidate | Refit] = [*simple_candidates(context)]
+        beside, notes = self._with_groups(context)
+        if refits and (refit := self._refit(context)) is not None:
+            beside.append(refit)
         umix = self._umix
         shared = {f"{UMIX.name}.{name}": getattr(umix, name) for name in ("sigma", "alpha", "mixing")}
         shared["trajectory.epochs"] = measured.longest
         weighed = [one.with_settings(shared) for one in umix.candidates(measured, context, umix.objective)]
-        turns = zip_longest(with_groups, weighed)
+        turns = zip_longest(beside, weighed)
         found += [one for turn in turns for one in turn if one is not None]
         weights = context.splits["train"].weight is not None
-        able = [one for one in found if isinstance(one, DFR) or context.can_train(one.objective)]
-        return [one for one in able if isinstance(one, DFR) or one.objective.takes_weights or not weights], notes
+        able = [one for one in found if isinstance(one, Refit) or context.can_train(one.objective)]
+        return [one for one in able if isinstance(one, Refit) or one.objective.takes_weights or not weights], notes
 
-    def _with_groups(self, context: Context, *, fits_dfr: bool) -> tuple[list[Candidate | DFR], Notes]:
-        """Candidates that train with groups: with those of all training rows, with estimates from a few, or none.
+    def _refit(self, context: Context) -> Refit | None:
+        """The candidate that learns a last layer from validation, or None.
 
-        DFR is among them where all groups are known, and those of validation are large enough to decide, if ``fits_dfr``.
+        DFR where all groups are known and those of validation are large enough to decide; where groups do not choose, its
+        counterpart that balances classes.
         """
+        train, val = context.task.splits["train"], context.task.splits["val"]
+        if train.weight is not None or context.only_weigh:  # neither knows weights of examples
+            return None
+        if not chooses_by_groups(context):
+            return CBLastLayer()
+        known = context.use_groups == "train" and all(bool((one.some_groups >= 0).all()) for one in (train, val))
+        return DFR() if known else None
+
+    def _with_groups(self, context: Context) -> tuple[list[Candidate | Refit], Notes]:
+        """Candidates that train with groups: with those of all training rows, with estimates from a few, or none."""
         groups, source, notes = self._groups(context)
         if groups is None:
             return [], notes
         where: dict[str, Any] = {} if source == "train" else {"groups_from": source}
-        found: list[Candidate | DFR] = []
+        found: list[Candidate | Refit] = []
         for power in reversed(_POWERS):
             mixup = GroupMixup(power=power, groups_from=source, mixing=self.mixing)
             weights = mixup.weights(context, groups)
@@ -187,11 +205,6 @@ class Best(Method):
         settings = {f"group_dro.{key}": value for key, value in {"step_size": dro.step_size, **where}.items()}
         name = "group_dro" + (" groups_from=few" if where else "")
         found.append(Candidate(name, GroupDRO.name, settings, objective, sampler))
-        train, val = context.task.splits["train"], context.task.splits["val"]
-        all_known = source == "train" and bool((val.some_groups >= 0).all())
-        weighs = train.weight is not None or context.only_weigh  # it knows no weights of examples
-        if fits_dfr and all_known and chooses_by_groups(context) and not weighs:
-            found.append(DFR())
         return found, notes
 
     def _groups(self, context: Context) -> tuple[SoftGroups | None, GroupsFrom, Notes]:

@@ -13,10 +13,12 @@ Differs from the released code:
 
 from typing import ClassVar, final
 
+import torch
 from pydantic import Field
+from torch import Tensor
 
 from umix.methods.method import WEIGHTS_ONLY, Needs
-from umix.methods.parts.layer_fit import LayerFit, parts_of_validation
+from umix.methods.parts.layer_fit import LayerFit, divided, parts_of_validation
 from umix.training.context import Context
 from umix.training.stage import ErmStage
 from umix.training.train_result import TrainResult
@@ -42,3 +44,18 @@ class CBLastLayer(LayerFit):
         held_out, rest, notes = parts_of_validation(context, self.share)
         (stage,) = self.erm_stages(context.settings.epochs)
         return self.fit_balanced(context, context.reference(stage), held_out, new=True, val=rest).after(notes)
+
+    def cross_fitted(self, context: Context) -> Tensor:
+        """Logits of every validation example by a last layer that was trained on the other part of validation, [n, classes].
+
+        They tell how good the method is on all of validation, while ``train`` leaves only a part of it for that.
+        """
+        held_out, rest, _ = parts_of_validation(context, self.share)
+        (stage,) = self.erm_stages(context.settings.epochs)
+        net, y = context.reference(stage), context.splits["val"].y
+        logits = torch.empty(len(y), context.task.n_classes, device=y.device)
+        rows = divided(y, share=self.share, seed=context.seed, what="validation")
+        for (part, others), seen in zip(((held_out, rest), (rest, held_out)), rows[::-1], strict=True):
+            self.fit_balanced(context.scratch(), net, part, new=True, val=others)
+            logits[seen] = context.logits(net, others)
+        return logits
