@@ -81,6 +81,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "umix, eta=80": ("umix", {"umix.eta": 80.0}),
     "umix, first epochs": ("umix", {"umix.start": 0, "umix.length": 2}),
     "umix, whole first stage": ("umix", {"umix.start": 0, "umix.length": 4}),
+    "jtt, 100 copies": ("jtt", {"jtt.upweight": 100}),
     "umix, weight decay 1": ("umix", {"fit.weight_decay": 1.0}),
     "erm, weight decay 1": ("erm", {"fit.weight_decay": 1.0}),
 }

@@ -229,6 +229,14 @@ def test_one_learning_rate_comes_first_and_further_seeds_have_the_chosen_ones(
     assert jobs == [*first, ("erm", 0.1, 1), ("umix", 0.2, 1)]
 
 
+def test_a_run_has_the_settings_of_its_part_but_a_variant_its_own(finetune: ModuleType) -> None:
+    part = finetune.Part("four_moons", {"fit.epochs": 8}, "waterbirds", of_methods=finetune.OF_TEXTS)
+    plain, variant = (finetune.Job(name, 0.1, 0).spec(part).settings for name in ("umix", "umix, eta=80"))
+    assert (plain["umix.eta"], variant["umix.eta"]) == (3.0, 80.0)
+    assert plain["fit.lr"] == plain["trajectory.lr"] == 0.1
+    assert finetune.Job("erm", 0.1, 0).spec(part).settings == {"fit.epochs": 8, "fit.lr": 0.1}
+
+
 def test_methods_have_mean_ranks_and_paired_intervals_against_umix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
     methods = importlib.import_module("methods")
