@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from umix.core.neighbours import class_neighbours, lowest_mean, neighbour_means
+from umix.core.neighbours import class_neighbours, neighbour_means
 
 
 @pytest.fixture
@@ -43,15 +43,3 @@ def test_means_over_neighbours_count_a_row_of_weight_two_twice() -> None:
 
 def test_a_neighbourhood_without_copies_has_the_mean_zero() -> None:
     assert neighbour_means(torch.tensor([1.0]), torch.tensor([[0]]), sample_weight=torch.zeros(1)).tolist() == [0.0]
-
-
-def test_neighbours_of_some_rows_are_those_that_they_have_among_all(rows: tuple[np.ndarray, np.ndarray]) -> None:
-    x, y = rows
-    of = np.array([7, 3, 50])
-    every = class_neighbours(x, y, rng=np.random.default_rng(0), k=5)
-    assert np.array_equal(class_neighbours(x, y, rng=np.random.default_rng(0), of=of, k=5), every[of])
-
-
-def test_the_mean_of_the_lowest_rates_is_that_of_a_fifth_and_of_one_where_there_are_few() -> None:
-    assert lowest_mean(np.array([0.5, 0.25, 1.0])) == 0.25
-    assert lowest_mean(np.linspace(1, 0, 11)) == pytest.approx(0.05)

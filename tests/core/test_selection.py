@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from umix.core.epoch_counts import Counts
 from umix.core.evaluation import Evaluation
-from umix.core.selection import ORACLE, RULES, Choice, best_epoch, best_score, candidate_score, oracle_choice
+from umix.core.selection import ORACLE, RULES, Choice, best_epoch, oracle_choice
 
 
 @st.composite
@@ -187,19 +187,3 @@ def test_a_class_of_a_single_example_does_not_choose(rule):
     val = Counts(hits, sizes, hits, sizes, evaluation=Evaluation(), composition=np.diag(sizes))
     assert best_epoch(val, rule) == 0
     assert best_epoch(dataclasses.replace(val, class_sizes=np.array([0, 0, 1])), "worst_class") == 1
-
-
-def test_candidates_are_compared_by_the_worst_neighbourhoods_too_at_the_epoch_and_threshold_of_the_score():
-    hits, sizes = np.array([[8, 2], [9, 1]]), np.array([10, 10])
-    decided = {"biases": np.array([[0, 0], [0, 1.0]]), "threshold_hits": np.array([[[8, 2], [7, 7]], [[9, 1], [6, 6]]])}
-    val = Counts(hits[:, :0], sizes[:0], hits, sizes, **decided)
-    assert candidate_score(val, "balanced") == best_score(val, "balanced") == pytest.approx(0.7)
-    near = dataclasses.replace(val, worst_neighbourhoods=np.array([[0.9, 0.4], [1.0, 1.0]]))
-    assert candidate_score(near, "balanced") == pytest.approx(5 / 6 * 0.7 + 0.4 / 6)
-
-
-def test_a_candidate_that_is_not_allowed_has_no_score_whatever_its_neighbourhoods():
-    hits, sizes = np.array([[8, 2]]), np.array([10, 10])
-    floor = Evaluation(class_floor=0.9)
-    val = Counts(hits[:, :0], sizes[:0], hits, sizes, worst_neighbourhoods=np.ones((1, 1)), evaluation=floor)
-    assert np.isnan(candidate_score(val, "balanced"))

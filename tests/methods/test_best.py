@@ -83,10 +83,7 @@ def test_dfr_as_the_winner_is_the_run_of_dfr(tmp_path, monkeypatch):
 def test_a_new_last_layer_as_the_winner_is_the_run_of_that_method(tmp_path, monkeypatch):
     won_by("cb_last_layer", monkeypatch)
     nothing = {"evaluation.use_groups": "test"}
-    best, alone = (
-        run(shortcut(300), tmp_path, **FEW, **nothing),
-        run(shortcut(300), tmp_path, "cb_last_layer", **nothing),
-    )
+    best, alone = run(shortcut(300), tmp_path, **FEW, **nothing), run(shortcut(300), tmp_path, "cb_last_layer", **nothing)
     assert best.choices["method"] == "cb_last_layer"
     for split in ("val", "test"):
         assert best.split_counts[split].hits == alone.split_counts[split].hits

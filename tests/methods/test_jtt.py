@@ -158,7 +158,7 @@ def test_a_budget_is_counted_from_the_accuracy_of_erm(context: Make) -> None:
     result = JTT(**AUTO).train(context(evaluation=Evaluation(choose=False, budget=0.1)))
     best = max(context().trajectory(ErmStage("trajectory", 2, record="epoch_end")).val_rates())
     assert result.history.evaluation.floor == pytest.approx(best - 0.1)
-    assert "(a third the worst class, half the average, a sixth the worst neighbourhoods)" in result.choices["reason"]
+    assert "(two fifths the worst class, three fifths the average)" in result.choices["reason"]
 
 
 def test_where_labels_are_noisy_auto_stays_near_erm_and_twenty_copies_do_not(context: Make) -> None:

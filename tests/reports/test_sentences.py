@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from umix.bench.runs.record import RunRecord
 from umix.reports.sentences import candidate_words, data_words, selected_words, stage_words
-from umix.selection.select import SCORE_BY_GROUPS, SCORE_BY_NEIGHBOURHOODS
 
 Make = Callable[..., RunRecord]
 
@@ -60,8 +59,7 @@ def test_a_choice_that_no_candidate_was_worth_is_called_that(record: Make) -> No
 
 
 def test_the_best_of_every_kind_is_listed_with_the_score_that_decided(record: Make) -> None:
-    choices = {"method": "group_mixup", "candidates": CANDIDATES, "score": SCORE_BY_GROUPS}
-    chosen = record(0, [9, 8], "best", choices=choices)
+    chosen = record(0, [9, 8], "best", choices={"method": "group_mixup", "candidates": CANDIDATES})
     assert candidate_words(chosen) == (
         "group weights 80.0 · ordinary + threshold 60.0 · UMIX costs too much   "
         "(%, worst validation group, small groups pulled towards their class)"
@@ -72,10 +70,10 @@ def test_the_best_of_every_kind_is_listed_with_the_score_that_decided(record: Ma
     assert candidate_words(frozen).endswith("pulled towards their class; as heads on frozen features)")
 
 
-def test_the_score_is_explained_as_the_choice_says_it(record: Make) -> None:
-    choices = {"method": "group_mixup", "candidates": CANDIDATES, "score": SCORE_BY_NEIGHBOURHOODS}
-    said = candidate_words(record(0, [9, 8], "best", choices=choices, use_groups="test"))
+def test_without_groups_the_score_is_explained(record: Make) -> None:
+    chosen = record(0, [9, 8], "best", choices={"method": "group_mixup", "candidates": CANDIDATES}, use_groups="test")
+    said = candidate_words(chosen)
     assert said == (
         "group weights 80.0 · ordinary + threshold 60.0 · UMIX costs too much   "
-        "(%, on validation, a third the worst class, half the average, a sixth the worst neighbourhoods)"
+        "(%, on validation, two fifths the worst class, three fifths the average)"
     )

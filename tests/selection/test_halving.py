@@ -9,19 +9,10 @@ import torch
 
 import umix.selection.halving as module
 from umix.core.selection import best_score
-from umix.core.thresholds import predicted_classes
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.models.mlp import MLP, Linear
-from umix.selection.halving import (
-    SELECTION,
-    CandidateBatch,
-    Round,
-    StackedMixup,
-    counts_of,
-    rounds_of,
-    successive_halving,
-)
+from umix.selection.halving import SELECTION, CandidateBatch, Round, StackedMixup, rounds_of, successive_halving
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 from umix.training.mixup_risk import MixupRisk
@@ -244,33 +235,3 @@ def test_gradients_of_members_are_clipped_one_by_one():
     single = CandidateBatch(("a",), MixupRisk(weights=torch.ones(N), sigma=0.5, alpha=0.5))
     one = successive_halving(context(net=MLP(hidden=(4,)), clip_norm=0.5), [single], by_class, content="test")
     assert abs(both["a"].threshold_hits - one["a"].threshold_hits).max() <= 2
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_the_worst_neighbourhoods_are_counted_as_by_hand_under_every_threshold(classes):
-    rng = np.random.default_rng(0)
-    y = torch.from_numpy(rng.integers(0, classes, N))
-    val = Split(torch.zeros(N, 1), y, Groups(torch.zeros(N, 0).bool(), ()))
-    run = Context(Task("any", {"train": val, "val": val, "test": val}, tuple("abc"[:classes])), Linear(), FitSettings())
-    logits = torch.from_numpy(rng.normal(size=(N, classes))).float()
-    rows = torch.from_numpy(rng.integers(0, N, (25, 7)))
-    counts = counts_of(run, logits, rows)
-    for threshold, bias in enumerate(counts.biases):
-        right = (predicted_classes(logits, torch.from_numpy(bias).float()) == y).double().numpy()
-        rates = sorted(np.mean([right[row] for row in near]) for near in rows.tolist())
-        assert counts.worst_neighbourhoods[0, threshold] == pytest.approx(np.mean(rates[:5]))
-    assert counts.only([0]).worst_neighbourhoods.shape == (1, len(counts.biases))
-    assert not counts.every_threshold.worst_neighbourhoods.size
-
-
-@pytest.mark.parametrize("make", [lambda: [stacked()], alone], ids=["stacked", "alone"])
-def test_worst_neighbourhoods_are_kept_with_the_counts(tmp_path, make):
-    rows = torch.arange(N).reshape(20, 10)
-    trained = successive_halving(context(tmp_path), make(), by_class, content="test", neighbourhoods=rows)
-    known = successive_halving(context(tmp_path), make(), by_class, content="test", neighbourhoods=rows)
-    without = successive_halving(context(tmp_path), make(), by_class, content="test")
-    for name, counts in trained.items():
-        assert len(counts.worst_neighbourhoods) == counts.epochs
-        assert np.array_equal(counts.worst_neighbourhoods, known[name].worst_neighbourhoods)
-        assert not len(without[name].worst_neighbourhoods)
-        assert np.array_equal(counts.threshold_hits, without[name].threshold_hits)

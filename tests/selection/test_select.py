@@ -137,7 +137,7 @@ def test_groups_that_may_not_choose_do_not():
         context = context_on(Task("shortcut", splits, task.classes), evaluation=Evaluation(choose=False), epochs=2)
         outcomes.append(method("umix", eta="auto", pool="auto", length="auto").train(context).choices)
     assert outcomes[0] == outcomes[1]
-    assert "(a third the worst class, half the average, a sixth the worst neighbourhoods)" in outcomes[0]["reason"]
+    assert "(two fifths the worst class, three fifths the average)" in outcomes[0]["reason"]
 
 
 def test_known_validation_groups_choose_a_net_that_is_better_in_the_worst_group():

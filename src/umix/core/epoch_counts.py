@@ -22,7 +22,6 @@ class Counts:
 
     Where there was a first stage, also the accuracy of each fifth in order of its uncertainty (on test only without groups, and
     then under every threshold); on validation also the mean loss of the worst ``TAIL`` of the examples, NaN where it is not finite.
-    Of candidates that are compared without groups also the mean rate of the worst neighbourhoods, under every threshold.
     """
 
     hits: np.ndarray  # [epochs, groups]
@@ -46,7 +45,6 @@ class Counts:
         default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64)
     )  # [epochs, thresholds, groups + margins + classes]
     threshold_quintiles: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 5)))  # [epochs, thresholds, 5]
-    worst_neighbourhoods: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # [epochs, thresholds]
 
     @property
     def epochs(self) -> int:
@@ -99,7 +97,7 @@ class Counts:
         """The counts of these epochs alone."""
         kept = list(epochs)
         by_epoch = ("hits", "class_hits", "margin_hits", "quintile_rates", "tail_losses", "recall_hits")
-        by_threshold = ("threshold_hits", "threshold_quintiles", "worst_neighbourhoods")
+        by_threshold = ("threshold_hits", "threshold_quintiles")
         return replace(
             self, **{name: rows[kept] for name in by_epoch + by_threshold if len(rows := getattr(self, name))}
         )
@@ -118,7 +116,6 @@ class Counts:
             biases=none.biases,
             threshold_hits=none.threshold_hits,
             threshold_quintiles=none.threshold_quintiles,
-            worst_neighbourhoods=none.worst_neighbourhoods,
         )
 
     def units(self, epoch: int | None = None, *, least: int | None = None) -> EvaluationGroups:

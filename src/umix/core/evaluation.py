@@ -28,8 +28,6 @@ PRIOR = 20.0
 #: What the worst class counts for in a choice without groups. The average has the rest, so a point of it is worth 1.5 points of
 #: the worst class.
 WORST_SHARE = 0.4
-#: What the worst neighbourhoods count for where candidates are compared without groups; the score of the choice has the rest.
-NEIGHBOURHOOD_SHARE = 1 / 6
 #: How far a choice without groups may lower the mean of the class rates on validation below that of the simple methods.
 GUARD = 0.01
 

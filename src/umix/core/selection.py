@@ -12,15 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umix.core.epoch_counts import Counts
-from umix.core.evaluation import (
-    FEWEST,
-    GUARD,
-    NEIGHBOURHOOD_SHARE,
-    WORST_SHARE,
-    EvaluationGroups,
-    class_targets,
-    shrunk_rates,
-)
+from umix.core.evaluation import FEWEST, GUARD, WORST_SHARE, EvaluationGroups, class_targets, shrunk_rates
 from umix.core.rates import per_group
 
 #: Looks at the test split: shown for regret only, never a way to choose a model.
@@ -247,20 +239,6 @@ def best_score(val: Counts, rule: str) -> float:
     every = val.every_threshold
     scores = allowed_scores(RULES[rule](every), every, rule)
     return float("nan") if np.isnan(scores).all() else float(np.nanmax(scores))
-
-
-def candidate_score(val: Counts, rule: str) -> float:
-    """What a candidate is compared by: the highest score under ``rule`` that is allowed; NaN if none is.
-
-    Where neighbourhoods were counted, the rate of the worst of them, at the same epoch and threshold, has a sixth of the weight.
-    What a shortcut gets wrong lies together; what is noise, or a threshold that suits another class, does not.
-    """
-    score = best_score(val, rule)
-    if not len(val.worst_neighbourhoods) or np.isnan(score):
-        return score
-    choice = best_choice(val, rule)
-    lowest = float(val.worst_neighbourhoods[choice.epoch, choice.threshold])
-    return (1 - NEIGHBOURHOOD_SHARE) * score + NEIGHBOURHOOD_SHARE * lowest
 
 
 def allowed_scores(scores: Scores, every: Counts, rule: str) -> Scores:

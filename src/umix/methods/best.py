@@ -3,12 +3,12 @@
 Candidates are ERM, class reweighting, all kinds of weights that UMIX can give, and what known groups allow: mixup with group
 weights and GroupDRO, with groups of all training rows or with estimates from a few rows. One more learns a last layer from
 validation, in case it shows minorities more often than training does: DFR with training groups, without any groups its counterpart
-that balances classes. It is judged by two last layers, each on the half of validation that the other was fitted to. Every
-candidate is judged with the threshold (class biases) that suits it, so "ERM + threshold" is among them. Whoever wins is trained as
-an ordinary run of its method.
+that balances classes. It is judged by two last layers, each on the half of validation that the other was fitted to. Every candidate
+is judged with the threshold (class biases) that suits it, so "ERM + threshold" is among them. Whoever wins is trained as an ordinary
+run of its method.
 
-Where validation groups may be used, the worst of them decides. Where they may not, the worst class, the average and the worst
-neighbourhoods decide (``selection.select``).
+Where validation groups may be used, the worst of them decides. Where they may not, the worst class and the average
+decide (``selection.select``).
 
 Differs from the paper: there is none.
 Differs from the released code: there is none.
@@ -20,7 +20,7 @@ from typing import Any, ClassVar, final
 
 from pydantic import Field
 
-from umix.core.selection import candidate_score
+from umix.core.selection import best_score
 from umix.core.words import KINDS
 from umix.errors import UserError
 from umix.methods.cb_last_layer import CBLastLayer
@@ -145,10 +145,10 @@ class Best(Method):
         """What ``refit`` reaches on validation, by last layers that have not seen the example; None if it cannot be trained."""
         context, rule = selection.trial, selection.rule
         try:
-            counts = counts_of(context, refit.cross_fitted(context.scratch()), selection.neighbourhoods)
+            counts = counts_of(context, refit.cross_fitted(context.scratch()))
         except UserError as error:
             return None, Notes(choices={"not tried": f"{refit.name}: {error}"})
-        return result_of(refit.name, counts, candidate_score(counts, rule), rule), Notes()
+        return result_of(refit.name, counts, best_score(counts, rule), rule), Notes()
 
     def _candidates(
         self, measured: Measured, context: Context, *, refits: bool

@@ -157,7 +157,10 @@ def candidate_words(record: RunRecord) -> str:
         method = one["candidate"].split(" ")[0]
         kind = KINDS[method] + (THRESHOLD if method == PLAIN and record.threshold == "tuned" else "")
         scores.setdefault(kind, one["score"])
-    of = record.choices["score"] + ("; as heads on frozen features" if "compared" in record.choices else "")
+    of = "worst validation group, small groups pulled towards their class"
+    if not record.counts["val"].groups_choose:
+        of = "on validation, two fifths the worst class, three fifths the average"
+    of += "; as heads on frozen features" if "compared" in record.choices else ""
     shown = [f"{kind} {'costs too much' if score is None else f'{100 * score:.1f}'}" for kind, score in scores.items()]
     return f"{' · '.join(shown)}   (%, {of})"
 

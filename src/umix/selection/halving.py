@@ -24,7 +24,6 @@ from torch import Tensor
 from umix.core.counts import class_composition
 from umix.core.epoch_counts import Counts
 from umix.core.evaluation import Evaluation
-from umix.core.neighbours import lowest_mean
 from umix.core.thresholds import candidate_biases, hits_by_threshold
 from umix.data.batch import Batch
 from umix.data.samplers import Sampler, Shuffled
@@ -122,28 +121,15 @@ def rounds_of(epochs: int, candidates: int) -> tuple[Round, ...]:
 
 @final
 class ValidationCounter:
-    """Counts hits on the validation split by group and class, of one net or of each of a stack. Test examples are not used.
+    """Counts hits on the validation split by group and class, of one net or of each of a stack. Test examples are not used."""
 
-    With ``neighbourhoods`` [neighbourhoods, k], rows of validation, also the rate of the worst of them.
-    """
-
-    def __init__(
-        self,
-        val: Split,
-        biases: Tensor,
-        *,
-        batch_size: int,
-        evaluation: Evaluation,
-        neighbourhoods: Tensor | None = None,
-    ) -> None:
+    def __init__(self, val: Split, biases: Tensor, *, batch_size: int, evaluation: Evaluation) -> None:
         self._val = val
-        self._neighbourhoods = neighbourhoods
         self._biases = biases
         self._n_units = len(val.groups.names) + len(val.groups.margins)
         self._batch_size = batch_size
         self._evaluation = evaluation
         self._hits: list[Tensor] = []  # of every epoch: [nets, thresholds, groups + classes]
-        self._worst: list[Tensor] = []  # of every epoch, where there are neighbourhoods: [nets, thresholds]
 
     def observe(self, net: Model, epoch: int) -> None:
         self.count(stacked_logits(net, self._val, batch_size=self._batch_size))
@@ -153,15 +139,6 @@ class ValidationCounter:
         pairs = self._val.groups.unit_pairs
         hits = hits_by_threshold(logits, self._val.y, pairs, self._biases, n_groups=self._n_units)
         self._hits.append(hits.int().cpu())
-        if self._neighbourhoods is not None:
-            self._worst.append(torch.stack([self._worst_neighbourhoods(one, self._neighbourhoods) for one in logits]))
-
-    def _worst_neighbourhoods(self, logits: Tensor, neighbourhoods: Tensor) -> Tensor:
-        """The mean rate of the worst neighbourhoods under every threshold, float32 [thresholds], of one net."""
-        count, k = neighbourhoods.shape
-        pairs = (neighbourhoods.flatten(), torch.arange(count).repeat_interleave(k))
-        hits = hits_by_threshold(logits, self._val.y, pairs, self._biases, n_groups=count)[:, :count]
-        return torch.from_numpy(lowest_mean(hits.cpu().numpy() / k)).float()
 
     def result(self, net: int, *, epochs: int) -> Counts:
         """What was counted of one candidate in its first ``epochs``."""
@@ -182,18 +159,15 @@ class ValidationCounter:
             evaluation=self._evaluation,
             biases=self._biases.cpu().numpy(),
             threshold_hits=hits,
-            worst_neighbourhoods=np.array([worst[net].double().numpy() for worst in self._worst[:epochs]]),
         )
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
         self._hits = list(kept["selection/hits"])
-        self._worst = list(kept["selection/neighbourhoods"]) if self._neighbourhoods is not None else []
 
     def write(self) -> None: ...
 
     def tensors(self) -> dict[str, Tensor]:
-        worst = {"selection/neighbourhoods": torch.stack(self._worst)} if self._worst else {}
-        return {"selection/hits": torch.stack(self._hits), **worst}
+        return {"selection/hits": torch.stack(self._hits)}
 
 
 def successive_halving(
@@ -205,14 +179,13 @@ def successive_halving(
     stop: float | None = None,
     stays: Collection[str] = (),
     most_epochs: int | None = None,
-    neighbourhoods: Tensor | None = None,
 ) -> dict[str, Counts]:
     """Train the candidates of all ``batches`` in rounds, and return the validation counts of each, as far as it came.
 
     ``score`` judges the candidates that are left by their validation counts: higher is better, NaN is worst. ``content`` and
     the earlier stages identify the objectives. No round begins that would probably end after ``stop``, a time by
     ``time.perf_counter``, or would bring the epochs of all batches together above ``most_epochs``. The candidates ``stays`` do
-    not drop out. With ``neighbourhoods`` of validation rows, the worst of them are counted too.
+    not drop out.
     """
     began, results, reused = time.perf_counter(), dict[str, Counts](), True
     batches = list(batches)
@@ -230,8 +203,8 @@ def successive_halving(
             for place, batch in enumerate(batches):
                 if not batch.names:
                     continue
-                stage = _stage(context, batch, folder, content=content, number=number, neighbourhoods=neighbourhoods)
-                observer = _observer(context, neighbourhoods)
+                stage = _stage(context, batch, folder, content=content, number=number)
+                observer = _observer(context)
                 known = _known(context, stage, observer, until=round_.until)
                 if not known:
                     progress = PartOfStage(context.progress, first, round_.until, done, epochs)
@@ -294,9 +267,9 @@ def epochs_of(rounds: Sequence[Round], first: int, batches: int, *, stays: int =
     return epochs
 
 
-def counts_of(context: Context, logits: Tensor, neighbourhoods: Tensor | None = None) -> Counts:
+def counts_of(context: Context, logits: Tensor) -> Counts:
     """What is counted of a candidate with these validation ``logits`` [n_val, classes], as if it had trained for an epoch."""
-    observer = _observer(context, neighbourhoods)
+    observer = _observer(context)
     observer.count(logits[None])
     return observer.result(0, epochs=1)
 
@@ -335,15 +308,7 @@ def _forget(context: Context, stages: Sequence[Stage]) -> None:
             remove(cast(Path, stage.directory) / CHECKPOINT)
 
 
-def _stage(
-    context: Context,
-    batch: CandidateBatch,
-    folder: Path,
-    *,
-    content: str,
-    number: int,
-    neighbourhoods: Tensor | None,
-) -> Stage:
+def _stage(context: Context, batch: CandidateBatch, folder: Path, *, content: str, number: int) -> Stage:
     """A round of a stack is a stage of its own, because its nets change; a single net goes on in one stage."""
     names = {"candidates": list(batch.names), **({"round": number} if batch.is_stacked else {})}
     val = context.splits["val"]
@@ -352,17 +317,7 @@ def _stage(
         member = torch.cat([member, val.groups.in_margins], dim=1)
     judged = hashlib.sha256(member.cpu().numpy().tobytes()).hexdigest()  # decides what is counted
     identity = hashlib.sha256(
-        json.dumps(
-            [
-                content,
-                _biases(context).tolist(),
-                names,
-                val.fingerprint,
-                val.groups.names,
-                judged,
-                neighbourhoods is None,
-            ]
-        ).encode()
+        json.dumps([content, _biases(context).tolist(), names, val.fingerprint, val.groups.names, judged]).encode()
     ).hexdigest()
     earlier = "".join(report.key for name, report in context.journal.reports.items() if name != SELECTION)
     settings = context.final_settings
@@ -391,14 +346,9 @@ def _biases(context: Context) -> Tensor:
     return biases if all_of_them else biases[:1]
 
 
-def _observer(context: Context, neighbourhoods: Tensor | None) -> ValidationCounter:
-    return ValidationCounter(
-        context.splits["val"],
-        _biases(context).to(context.device),
-        batch_size=context.settings.batch_size,
-        evaluation=context.evaluation,
-        neighbourhoods=neighbourhoods,
-    )
+def _observer(context: Context) -> ValidationCounter:
+    val, size, biases = context.splits["val"], context.settings.batch_size, _biases(context).to(context.device)
+    return ValidationCounter(val, biases, batch_size=size, evaluation=context.evaluation)
 
 
 def _run(

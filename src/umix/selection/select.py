@@ -1,11 +1,10 @@
 """Selecting one of several candidates on validation, with what is known of the groups.
 
 A candidate stands for an ordinary run: a method with settings. Where validation groups may be used, the worst of them decides.
-Where they may not, the worst class and the average decide on the epoch and the threshold of every candidate (the rule
-``balanced``), and these two and the worst neighbourhoods on the candidate. There ERM and class reweighting are trained beside the
-candidates, and no choice may lower the mean of the class rates on validation more than a point (or its standard error) below the
-better of the two, each with the threshold that suits it: lifting a minority or balancing classes does not cost that, learning noise
-does.
+Where they may not, the worst class and the average decide (the rule ``balanced``). There ERM and class
+reweighting are trained beside the candidates, and no choice may lower the mean of the class rates on validation more than a point
+(or its standard error) below the better of the two, each with the threshold that suits it: lifting a minority or balancing classes
+does not cost that, learning noise does.
 """
 
 import hashlib
@@ -21,7 +20,7 @@ from torch import Tensor
 
 from umix.core.epoch_counts import Counts
 from umix.core.rates import frontier, per_group
-from umix.core.selection import Threshold, best_choice, candidate_score, class_floor
+from umix.core.selection import Threshold, best_choice, best_score, class_floor
 from umix.core.weights import inverse_frequency
 from umix.core.words import duration
 from umix.data.samplers import Sampler, Shuffled
@@ -35,12 +34,10 @@ from umix.selection.halving import (
     rounds_of,
     successive_halving,
 )
-from umix.selection.neighbourhoods import validation_neighbourhoods
 from umix.selection.trial import on_features, trial_context
 from umix.settings import Settings
 from umix.training.batch_risk import BatchRisk
 from umix.training.context import Context
-from umix.training.example_vectors import has_vectors
 from umix.training.mixup_risk import Mixing, MixupRisk
 from umix.training.objective import MeanRisk, Objective
 from umix.training.train_result import Notes
@@ -53,10 +50,6 @@ Rule = Literal["worst", "balanced"]
 
 _MOST_POINTS = 40  # of the frontier that are kept
 COMPARED = "candidates were compared as heads on the net's frozen features"
-#: What the score of a candidate is, in words.
-SCORE_BY_GROUPS = "worst validation group, small groups pulled towards their class"
-SCORE_BY_CLASSES = "on validation, two fifths the worst class, three fifths the average"
-SCORE_BY_NEIGHBOURHOODS = "on validation, a third the worst class, half the average, a sixth the worst neighbourhoods"
 ERM, REWEIGHT = "erm", "reweight by=class"  # the names of the simple candidates
 
 
@@ -130,9 +123,8 @@ class Selection:
 
     ``rule`` is the rule of the choice: ``worst`` where groups choose, else ``balanced``. ``frontier`` has the points of all
     candidates, epochs and thresholds that no other beats in both rates. ``context`` limits what the winner's epoch and threshold
-    may cost as it limited the candidates in the context ``trial``. ``neighbourhoods`` are those that were judged, if any.
-    ``warnings`` are for the run's record. ``baseline`` is the best average of the first candidate where all were heads on frozen
-    features, whose rates are not those of the winner trained whole.
+    may cost as it limited the candidates in the context ``trial``. ``warnings`` are for the run's record. ``baseline`` is the best
+    average of the first candidate where all were heads on frozen features, whose rates are not those of the winner trained whole.
     """
 
     winner: Candidate
@@ -141,7 +133,6 @@ class Selection:
     rule: Rule
     context: Context
     trial: Context
-    neighbourhoods: Tensor | None = None
     warnings: tuple[str, ...] = ()
     baseline: float | None = None
 
@@ -168,20 +159,12 @@ class Selection:
         average = f"average {100 * best.average:.1f} %"
         if self.rule == "worst":
             return f"worst group {score_words(best)} (small groups are pulled towards their class), {average}"
-        return f"score {score_words(best)} ({self.score.removeprefix('on validation, ')}), {average}"
-
-    @property
-    def score(self) -> str:
-        """What the score of the candidates is, in words."""
-        if self.rule == "worst":
-            return SCORE_BY_GROUPS
-        return SCORE_BY_CLASSES if self.neighbourhoods is None else SCORE_BY_NEIGHBOURHOODS
+        return f"score {score_words(best)} (two fifths the worst class, three fifths the average), {average}"
 
     def as_json(self) -> dict[str, Any]:
         """The reason of the choice, the results of all candidates and the frontier, as they are saved with the run."""
         return {
             "reason": self.reason,
-            "score": self.score,
             "candidates": [result.as_json() for result in self.results],
             "frontier": [point.as_json() for point in self.frontier],
             **({} if self.baseline is None else {"compared": {"words": COMPARED}}),
@@ -243,11 +226,7 @@ def _select(
         return {name: replace(one, evaluation=evaluation) for name, one in counts.items()}
 
     def scores(counts: Mapping[str, Counts]) -> dict[str, float]:
-        return {name: candidate_score(one, rule) for name, one in limited(counts).items()}
-
-    # Features that a net has to be trained for are worth it only where training a net is cheap.
-    near = rule == "balanced" and (has_vectors(trial.task.splits["val"]) or not trains_alone(trial))
-    neighbourhoods = validation_neighbourhoods(trial) if near else None
+        return {name: best_score(one, rule) for name, one in limited(counts).items()}
 
     if estimate := _estimate(context, trial, len(trained), stays=len(stays), most_epochs=most_epochs):
         context.progress.note(estimate)
@@ -259,7 +238,6 @@ def _select(
         stop=stop,
         stays=stays,
         most_epochs=most_epochs,
-        neighbourhoods=neighbourhoods,
     )
     final, judged = scores(counts), limited(counts)
     evaluation = judged[candidates[0].name].evaluation
@@ -276,7 +254,7 @@ def _select(
         )
     winner = next(candidate for candidate in candidates if candidate.name == ranked[0].name)
     points = _frontier({one.name: judged[one.name] for one in candidates}, rule)
-    return Selection(winner, tuple(ranked), points, rule, context, trained_in, neighbourhoods, warnings, baseline)
+    return Selection(winner, tuple(ranked), points, rule, context, trained_in, warnings, baseline)
 
 
 def _estimate(context: Context, trial: Context, nets: int, *, stays: int, most_epochs: int | None) -> str:

@@ -12,12 +12,12 @@ from umix.core.evaluation import UseGroups
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
+from umix.methods.parts.example_vectors import one_hot_columns
 from umix.methods.parts.soft_groups import estimated_groups, known_groups
 from umix.methods.parts.spread_groups import spread_groups
 from umix.models.cnn import CNN
 from umix.models.mlp import MLP
 from umix.training.context import Context
-from umix.training.example_vectors import one_hot_columns
 from umix.training.fit_settings import FitSettings
 
 

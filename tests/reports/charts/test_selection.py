@@ -28,9 +28,7 @@ FRONTIER = [{"candidate": "umix pool=class eta=3 length=5", "worst": 0.75, "aver
 
 @pytest.fixture
 def selected(record: Make) -> RunRecord:
-    return record(
-        0, [9, 5], "best", choices={"method": "umix", "score": "rate", "candidates": RESULTS, "frontier": FRONTIER}
-    )
+    return record(0, [9, 5], "best", choices={"method": "umix", "candidates": RESULTS, "frontier": FRONTIER})
 
 
 def test_rows_are_percents_best_first_without_candidates_that_have_no_rate(selected: RunRecord) -> None:
@@ -52,31 +50,20 @@ def test_the_line_is_the_frontier_of_the_halving_and_of_all_results(selected: Ru
 
 
 def test_the_winner_is_ringed_and_named(selected: RunRecord) -> None:
-    figure = selection_chart(
-        candidate_rows(selected), frontier_rows(selected), kind="group", score="the worst rate", label="best"
-    )
+    figure = selection_chart(candidate_rows(selected), frontier_rows(selected), kind="group", label="best")
     marks = [layer["mark"]["type"] for layer in figure.on_page()["layer"]]
     assert marks == ["line", "point", "point"]
     assert [entry.name for entry in figure.legend] == ["erm", "group_dro", "umix", "frontier"]
     assert "umix pool=class eta=3 length=5, with 80.0 % in the worst group and 85.0 % on average" in figure.description
     assert "DFR" not in figure.description
-    assert "The score: the worst rate." in figure.description
 
 
 def test_a_single_candidate_can_be_drawn(record: Make) -> None:
     choices = {"candidates": [result("dfr", 1.0, 1.0)], "frontier": FRONTIER}
     run = record(0, [9, 5], "best", choices=choices)
-    figure = selection_chart(
-        candidate_rows(run), frontier_rows(run), kind="group", score="the worst rate", label="best trials=1"
-    )
+    figure = selection_chart(candidate_rows(run), frontier_rows(run), kind="group", label="best trials=1")
     assert figure.name == "selection-best-trials-1"
     assert "DFR is measured on the part of validation that it was not fitted to." in figure.description
-
-
-def test_a_new_last_layer_says_where_it_is_measured(record: Make) -> None:
-    run = record(0, [9, 5], "best", choices={"candidates": [result("cb_last_layer", 1.0, 1.0)], "frontier": FRONTIER})
-    figure = selection_chart(candidate_rows(run), frontier_rows(run), kind="class", score="rate", label="best")
-    assert "A new last layer is measured on the part of validation that it was not trained on." in figure.description
 
 
 def test_a_candidate_far_below_the_others_is_listed_and_not_drawn_unless_it_is_the_best_of_its_method(
@@ -85,9 +72,7 @@ def test_a_candidate_far_below_the_others_is_listed_and_not_drawn_unless_it_is_t
     near = [result(f"umix eta={k}", 0.7, 0.8 + k / 100) for k in range(4)]
     far = [result("umix eta=100", 0.0, 0.1), result("group_dro", 0.6, 0.2)]
     run = record(0, [9, 5], "best", choices={"candidates": near + far, "frontier": FRONTIER})
-    figure = selection_chart(
-        candidate_rows(run), frontier_rows(run), kind="group", score="the worst rate", label="best"
-    )
+    figure = selection_chart(candidate_rows(run), frontier_rows(run), kind="group", label="best")
     assert len(figure.rows) == 6
     assert "Not drawn, but among the numbers: 1 far below the others on average." in figure.description
     shown = [row["candidate"] for data in figure.on_page()["datasets"].values() for row in data]
@@ -96,7 +81,6 @@ def test_a_candidate_far_below_the_others_is_listed_and_not_drawn_unless_it_is_t
 
 CHOICES = {
     "method": "umix",
-    "score": "the worst rate",
     "chosen": "best chose umix eta=3: 80.0% in the worst group.",
     "others": "Of every kind: erm 50.0%.",
     "candidates": [

@@ -25,8 +25,8 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import Setting, UserError
 from umix.methods.parts.attribute_model import AttributeModel, Floats, Ints, KnownRows, Scores, fit_attribute_model
+from umix.methods.parts.example_vectors import example_vectors, has_vectors
 from umix.training.context import Context
-from umix.training.example_vectors import example_vectors, has_vectors
 from umix.training.train_result import Notes
 
 _USER = "groups_from=few"  # what error messages call the user of the estimate

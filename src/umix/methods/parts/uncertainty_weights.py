@@ -34,11 +34,11 @@ from umix.core.weights import (
 from umix.data.samplers import Sampler, Shuffled
 from umix.errors import UserError
 from umix.methods.method import Method
+from umix.methods.parts.example_vectors import example_vectors
 from umix.models.stacked import candidate_cost
 from umix.selection.select import Candidate, Selection, limited_cost, select
 from umix.settings import among
 from umix.training.context import Context
-from umix.training.example_vectors import example_vectors
 from umix.training.history import HeldOutUncertainty
 from umix.training.objective import Objective
 from umix.training.stage import ErmStage, recorded_splits

@@ -14,6 +14,10 @@ from umix.reports.charts.palette import GREY, method_colours, method_shapes
 from umix.reports.sentences import threshold_words
 
 FRONTIER = "frontier"
+_BY = {
+    "group": "The score is the worst rate, in which groups of few examples are pulled towards their class.",
+    "class": "The score is two fifths the worst class and three fifths the average.",
+}
 
 
 def candidate_rows(record: RunRecord) -> list[dict[str, Any]]:
@@ -61,7 +65,7 @@ def _method(candidate: Mapping[str, Any]) -> str:
 
 
 def selection_chart(
-    rows: Sequence[Mapping[str, Any]], line: Sequence[Mapping[str, Any]], *, kind: str, score: str, label: str
+    rows: Sequence[Mapping[str, Any]], line: Sequence[Mapping[str, Any]], *, kind: str, label: str
 ) -> Figure:
     """The candidates ``rows`` of a run of ``label`` and the frontier ``line``; the winner is ringed."""
     methods = sorted({row["method"] for row in rows}, key=lambda method: (method != "erm", method))
@@ -105,15 +109,13 @@ def selection_chart(
         told += f" Not drawn, but among the numbers: {len(rows) - len(drawn)} far below the others on average."
     if "dfr" in methods:
         told += " DFR is measured on the part of validation that it was not fitted to."
-    if "cb_last_layer" in methods:
-        told += " A new last layer is measured on the part of validation that it was not trained on."
     return Figure(
         name=f"selection-{file_name(label)}",
         title=f"{label}: average against worst {kind} on validation",
         description=(
             "Each point is a candidate at its best epoch, with the threshold (biases of the classes) that suits it. "
             "Line: all epochs and thresholds of all candidates that no other beats in both rates. Up and to the right is better. "
-            f"The score: {score}. {told}"
+            f"{_BY[kind]} {told}"
         ),
         columns={
             "candidate": "candidate",
@@ -167,5 +169,5 @@ def selection_views(runs: Mapping[str, Sequence[RunRecord]]) -> list[SelectionVi
 
 def _view(label: str, record: RunRecord, rows: Sequence[Mapping[str, Any]]) -> SelectionView:
     kind = "group" if record.counts["val"].groups_choose else "class"
-    figure = selection_chart(rows, frontier_rows(record), kind=kind, score=record.choices["score"], label=label)
+    figure = selection_chart(rows, frontier_rows(record), kind=kind, label=label)
     return SelectionView(label, record, threshold_words(record).split("\n"), figure)
