@@ -83,11 +83,15 @@ def test_dfr_as_the_winner_is_the_run_of_dfr(tmp_path, monkeypatch):
 def test_a_new_last_layer_as_the_winner_is_the_run_of_that_method(tmp_path, monkeypatch):
     won_by("cb_last_layer", monkeypatch)
     nothing = {"evaluation.use_groups": "test"}
-    best, alone = run(shortcut(300), tmp_path, **FEW, **nothing), run(shortcut(300), tmp_path, "cb_last_layer", **nothing)
+    best, alone = (
+        run(shortcut(300), tmp_path, **FEW, **nothing),
+        run(shortcut(300), tmp_path, "cb_last_layer", **nothing),
+    )
     assert best.choices["method"] == "cb_last_layer"
     for split in ("val", "test"):
         assert best.split_counts[split].hits == alone.split_counts[split].hits
     assert best.group_use == "none"
+    assert best.summary("uncertainty_quintile").worst > 0  # the fifths of UMIX's first stage, as of any other winner
 
 
 def test_without_groups_a_new_last_layer_wins_where_validation_shows_minorities_more_often(shared):
@@ -224,6 +228,7 @@ def test_a_last_layer_is_not_fitted_where_only_the_weights_of_examples_are_wante
 def test_a_selection_out_of_time_is_judged_by_its_first_round(tmp_path):
     record = run(shortcut(300), tmp_path, **{"best.time": 1e-6})
     assert record.stages[SELECTION].epochs == 1
+    assert record.choices["not tried"] == "dfr: no time was left."
 
 
 def test_the_time_of_a_run_counts_from_the_beginning_of_its_command(tmp_path):

@@ -18,7 +18,7 @@ KINDS = {
     "group_mixup": "group weights",
     "group_dro": "GroupDRO",
     "dfr": "DFR",
-    "cb_last_layer": "new last layer",
+    "cb_last_layer": "last layer from validation",
 }
 
 

@@ -3,9 +3,9 @@
 Candidates are ERM, class reweighting, all kinds of weights that UMIX can give, and what known groups allow: mixup with group
 weights and GroupDRO, with groups of all training rows or with estimates from a few rows. One more learns a last layer from
 validation, in case it shows minorities more often than training does: DFR with training groups, without any groups its counterpart
-that balances classes. It is judged by two last layers, each on the half of validation that the other was fitted to. Every candidate
-is judged with the threshold (class biases) that suits it, so "ERM + threshold" is among them. Whoever wins is trained as an ordinary
-run of its method.
+that balances classes. It is judged by two last layers, each on the half of validation that the other was fitted to. Every
+candidate is judged with the threshold (class biases) that suits it, so "ERM + threshold" is among them. Whoever wins is trained as
+an ordinary run of its method.
 
 Where validation groups may be used, the worst of them decides. Where they may not, the worst class and the average
 decide (``selection.select``).
@@ -16,6 +16,7 @@ Differs from the released code: there is none.
 
 from dataclasses import replace
 from itertools import zip_longest
+from time import perf_counter
 from typing import Any, ClassVar, final
 
 from pydantic import Field
@@ -100,18 +101,19 @@ class Best(Method):
             chosen = f"Trained {only.name}, the only candidate: trials=1 allows no other."
             notes += Notes(choices={"method": only.method, **only.settings, "chosen": chosen})
             return self._fit(only, measured, context).after(notes)
+        stop = self._stop(context)
         selection = select(
             context,
             candidates,
             content=self.model_dump_json(exclude={"time", "trials"}) + context.use_groups,
-            stop=self._stop(context),
+            stop=stop,
             trial=trial,
         )
         context, notes = selection.context, notes + Notes(warnings=selection.warnings)
         refit = next((one for one in tried if isinstance(one, Refit)), None)
         refitted = None
         if refit is not None:
-            refitted, of_refit = self._refit_result(refit, selection)
+            refitted, of_refit = self._refit_result(refit, selection, stop)
             notes += of_refit
         if refitted is not None:
             selection = selection.including(refitted)
@@ -122,8 +124,9 @@ class Best(Method):
                 {"uncertainty": measured.train(measured.longest)},
                 summary | {"method": refit.name, **selection.as_json()},
             )
-            result = refit.train(context).after(notes)
-            return replace(result, group_use="validation") if isinstance(refit, DFR) else result
+            if isinstance(refit, DFR):
+                return replace(refit.train(context).after(notes), group_use="validation")
+            return refit.fit_after(context, measured.held_out(measured.longest)).after(notes)
         winner = selection.winner
         notes += Notes(choices=summary | {"method": winner.method, **winner.settings, **selection.as_json()})
         result = self._fit(winner, measured, context).after(notes)
@@ -141,9 +144,16 @@ class Best(Method):
         first = next(iter(context.journal.reports.values()))
         return context.progress.began + self.time - 2 * first.seconds / first.epochs * context.final_settings.epochs
 
-    def _refit_result(self, refit: Refit, selection: Selection) -> tuple[CandidateResult | None, Notes]:
-        """What ``refit`` reaches on validation, by last layers that have not seen the example; None if it cannot be trained."""
+    def _refit_result(
+        self, refit: Refit, selection: Selection, stop: float | None
+    ) -> tuple[CandidateResult | None, Notes]:
+        """What ``refit`` reaches on validation, by last layers that have not seen the example; None if it cannot be trained.
+
+        Nor is it trained after ``stop``, a time by ``time.perf_counter``.
+        """
         context, rule = selection.trial, selection.rule
+        if stop is not None and perf_counter() > stop:
+            return None, Notes(choices={"not tried": f"{refit.name}: no time was left."})
         try:
             counts = counts_of(context, refit.cross_fitted(context.scratch()))
         except UserError as error:

@@ -11,6 +11,7 @@ Differs from the released code:
 - as above; there it is 100 epochs for images and 10 for texts, with weight decay 1e-4.
 """
 
+from dataclasses import replace
 from typing import ClassVar, final
 
 import torch
@@ -20,6 +21,7 @@ from torch import Tensor
 from umix.methods.method import WEIGHTS_ONLY, Needs
 from umix.methods.parts.layer_fit import LayerFit, divided, parts_of_validation
 from umix.training.context import Context
+from umix.training.history import HeldOutUncertainty
 from umix.training.stage import ErmStage
 from umix.training.train_result import TrainResult
 
@@ -41,21 +43,33 @@ class CBLastLayer(LayerFit):
         return (ErmStage("reference", epochs),)
 
     def train(self, context: Context) -> TrainResult:
+        return self.fit_after(context, HeldOutUncertainty())
+
+    def fit_after(self, context: Context, uncertainty: HeldOutUncertainty) -> TrainResult:
+        """``train`` after a stage whose ``uncertainty`` of all of validation and test is known."""
         held_out, rest, notes = parts_of_validation(context, self.share)
         (stage,) = self.erm_stages(context.settings.epochs)
-        return self.fit_balanced(context, context.reference(stage), held_out, new=True, val=rest).after(notes)
+        if uncertainty.val is not None:
+            uncertainty = replace(uncertainty, val=uncertainty.val[self._rows(context)[1].to(uncertainty.val.device)])
+        net = context.reference(stage)
+        return self.fit_balanced(context, net, held_out, new=True, val=rest, uncertainty=uncertainty).after(notes)
 
     def cross_fitted(self, context: Context) -> Tensor:
         """Logits of every validation example by a last layer that was trained on the other part of validation, [n, classes].
 
-        They tell how good the method is on all of validation, while ``train`` leaves only a part of it for that.
+        They tell how good the method is on all of validation, while ``train`` leaves only a part of it for that. They are those
+        after the last epoch: the best would be chosen on the examples that it is judged by.
         """
-        held_out, rest, _ = parts_of_validation(context, self.share)
+        parts_of_validation(context, self.share)  # raises where it cannot be divided
         (stage,) = self.erm_stages(context.settings.epochs)
-        net, y = context.reference(stage), context.splits["val"].y
-        logits = torch.empty(len(y), context.task.n_classes, device=y.device)
-        rows = divided(y, share=self.share, seed=context.seed, what="validation")
-        for (part, others), seen in zip(((held_out, rest), (rest, held_out)), rows[::-1], strict=True):
-            self.fit_balanced(context.scratch(), net, part, new=True, val=others)
-            logits[seen] = context.logits(net, others)
+        net, val = context.reference(stage), context.splits["val"]
+        logits = torch.empty(len(val), context.task.n_classes, device=val.y.device)
+        parts = self._rows(context)
+        for seen, others in (parts, parts[::-1]):
+            self.fit_balanced(context.scratch(), net, val.rows(seen), new=True, val=val.rows(others))
+            logits[others] = context.logits(net, val.rows(others))
         return logits
+
+    def _rows(self, context: Context) -> tuple[Tensor, Tensor]:
+        """The rows of validation that are trained on, and the others."""
+        return divided(context.splits["val"].y, share=self.share, seed=context.seed, what="validation")

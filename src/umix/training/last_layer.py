@@ -25,6 +25,7 @@ from umix.training.stage import FINAL
 
 if TYPE_CHECKING:
     from umix.training.context import Context
+    from umix.training.history import HeldOutUncertainty
     from umix.training.train_result import TrainResult
 
 
@@ -79,12 +80,13 @@ def fit_last_layer(
     sampler: Sampler | None = None,
     new: bool = False,
     val: Split | None = None,
+    uncertainty: "HeldOutUncertainty | None" = None,
 ) -> "TrainResult":
     """``net`` with its last layer trained on the examples ``rows``, with hits on val and test counted after every epoch.
 
     The other layers stay as they are. The layer starts as it is, or with ``new`` from a new initialisation. ``settings`` are
-    those of this fit. ``val`` replaces the validation split, for methods that train on a part of it. ``net`` is that of the stage
-    ``reference``, which the error names if its features are not finite.
+    those of this fit. ``val`` replaces the validation split, for methods that train on a part of it; ``uncertainty`` is that of its
+    examples and of test. ``net`` is that of the stage ``reference``, which the error names if its features are not finite.
     """
     splits = {"train": rows, "val": context.splits["val"] if val is None else val, "test": context.splits["test"]}
     features = {name: context.features(net, split) for name, split in splits.items()}
@@ -93,7 +95,7 @@ def fit_last_layer(
     if new:
         with torch_stream(context.seed, FINAL, "last layer"):
             linear_head(layer.net).reset_parameters()
-    history = context.new_history(settings.epochs, val=val, last_layer=layer)
+    history = context.new_history(settings.epochs, val=val, uncertainty=uncertainty, last_layer=layer)
     result = context.final_fit(layer.net, objective, settings, history, sampler, train=layer.inputs["train"])
     layer.copied()
     return replace(result, net=net)

@@ -17,6 +17,7 @@ from umix.models.model import Model
 from umix.settings import between
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
+from umix.training.history import HeldOutUncertainty
 from umix.training.last_layer import fit_last_layer
 from umix.training.objective import MeanRisk
 from umix.training.train_result import Notes, TrainResult
@@ -39,15 +40,30 @@ class LayerFit(Method, abc.ABC):
         return FitSettings(**{**options, **changes})
 
     def fit_balanced(
-        self, context: Context, net: Model, rows: Split, *, new: bool, val: Split | None = None, **changes: Any
+        self,
+        context: Context,
+        net: Model,
+        rows: Split,
+        *,
+        new: bool,
+        val: Split,
+        uncertainty: HeldOutUncertainty | None = None,
     ) -> TrainResult:
         """``net`` with its last layer trained on ``rows``, in batches in which all classes occur as often.
 
-        The other arguments are those of ``fit_last_layer``; ``changes`` are those of ``layer_settings``.
+        The other arguments are those of ``fit_last_layer``.
         """
-        settings = self.layer_settings(context, **changes)
+        settings, sampler = self.layer_settings(context), Balanced(rows.y)
         return fit_last_layer(
-            context, net, rows, MeanRisk(), settings=settings, sampler=Balanced(rows.y), new=new, val=val
+            context,
+            net,
+            rows,
+            MeanRisk(),
+            settings=settings,
+            sampler=sampler,
+            new=new,
+            val=val,
+            uncertainty=uncertainty,
         )
 
 

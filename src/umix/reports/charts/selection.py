@@ -109,6 +109,8 @@ def selection_chart(
         told += f" Not drawn, but among the numbers: {len(rows) - len(drawn)} far below the others on average."
     if "dfr" in methods:
         told += " DFR is measured on the part of validation that it was not fitted to."
+    if "cb_last_layer" in methods:
+        told += " The last layer from validation is measured on the part of validation that it was not trained on."
     return Figure(
         name=f"selection-{file_name(label)}",
         title=f"{label}: average against worst {kind} on validation",
