@@ -57,6 +57,7 @@ def test_the_share_of_the_gain_is_a_ratio_of_sums_over_sets(real: ModuleType) ->
     }
     found = real.gain(results, "nothing", "umix")
     assert found.share == pytest.approx((0.2 - 0.02) / (0.2 + 0.2))
+    assert found.lowest_share == pytest.approx(-0.02 / 0.2)  # with the first set left out
     assert (found.lowest_set, found.sets) == ("compas, sex", 2)
     assert found.lowest == pytest.approx(-0.02)
     assert found.average == pytest.approx(-0.05)
