@@ -467,7 +467,7 @@ The reference is GroupDRO with the groups of all training rows, by argmax. A met
 (method − ERM), over the sum over sets of (GroupDRO − ERM). In the first sum ERM is plain ERM by argmax whose epoch is selected by
 what the use of groups allows: by the worst class and the average without groups, else by the worst known validation
 group. In the second sum the worst validation group selects both epochs. A sum weighs sets by how much there is to gain: one set can
-decide it, so the lowest gain over sets is shown too.
+decide it, so the lowest gain over sets is shown too, and the lowest share with any one set left out.
 
 JTT, UMIX and best predict as runs do by default: with class biases that are chosen on validation together with the epoch. How much
 of a gain comes from the biases alone can be seen from ERM with the same choice of biases (erm + threshold) and from reweighting by
