@@ -19,7 +19,7 @@ Sets that are not in FOLDER are skipped with a message. Finished runs are loaded
 Results are written after every set; sets that are not named keep their earlier results. Census has 200,000 rows: 40,000 random
 training rows of it are used (--rows 0: all).
 
-Writes results/real.json and results/real.md; with --epochs, which is for trying the script, into --out.
+Writes real.json and real.md into --results; with --epochs, which is for trying the script, into --out.
 Run: python benchmarks/real.py --data FOLDER [--out runs] [--sets "adult, sex" "compas, sex"] [--seeds 2]
 """
 
@@ -520,13 +520,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("runs"))
+    parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--sets", nargs="*", default=[*COUNTED, *HIDDEN], choices=list(SETS), metavar="SET")
     parser.add_argument("--uses", nargs="*", default=list(USES), choices=list(USES), metavar="USE")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--rows", type=int, default=40_000, help="training rows of census; 0: all")
     parser.add_argument("--epochs", type=int, help="of every fit, to try the script: results are written into --out")
     arguments = parser.parse_args()
-    folder = RESULTS if arguments.epochs is None else arguments.out
+    folder = arguments.results if arguments.epochs is None else arguments.out
     results = earlier_results(folder / "real.json")
     for method in TRAINED:
         if method not in METHODS:

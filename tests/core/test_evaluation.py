@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from umix.core.epoch_counts import Counts
 from umix.core.evaluation import EVERY_GROUP, Evaluation, class_targets, shrunk_rates, units_of, worst_unit
 from umix.core.rates import worst
-from umix.core.selection import RULES, best_choice, best_epoch
+from umix.core.selection import RULES, best_choice, best_epoch, class_floor, mean_class
 from umix.core.statistics import wilson
 
 COUNTS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=8)
@@ -131,6 +131,14 @@ def test_without_groups_no_choice_falls_below_the_floor_of_the_mean_of_the_class
     assert best_choice(limited, "worst_class").threshold == 0
     nothing = dataclasses.replace(counts, evaluation=Evaluation(class_floor=0.9))
     assert best_choice(nothing, "worst_class").threshold == 0  # the closest to it
+
+
+def test_a_class_of_a_few_validation_rows_does_not_decide_what_a_choice_without_groups_may_cost():
+    """The third class has two rows: both are right by chance, and a third of the mean of all classes."""
+    hits, sizes = np.array([[50, 60, 2], [80, 80, 0]]), np.array([100, 100, 2])
+    counts = Counts(hits[:, :0], sizes[:0], hits, sizes, evaluation=Evaluation())
+    np.testing.assert_allclose(mean_class(counts), [0.55, 0.8])
+    assert class_floor(counts) == pytest.approx(0.8 - np.sqrt(2 * 0.8 * 0.2 / 100) / 2)
 
 
 @pytest.mark.parametrize(

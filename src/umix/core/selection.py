@@ -100,8 +100,12 @@ def _judged_classes(val: Counts) -> NDArray[np.bool_]:
 
 def _worst_class(val: Counts) -> Scores:
     """The lowest rate of a class; one example of a rare class must not decide for all others."""
+    return _judged_class_rates(val).min(axis=1) if val.n else _unknown(val)
+
+
+def _judged_class_rates(val: Counts) -> Scores:
     judged = _judged_classes(val)
-    return per_group(val.class_hits[:, judged], val.class_sizes[judged]).min(axis=1) if val.n else _unknown(val)
+    return per_group(val.class_hits[:, judged], val.class_sizes[judged])
 
 
 def _balanced(val: Counts) -> Scores:
@@ -258,8 +262,8 @@ def within_limits(scores: Scores, every: Counts) -> Scores:
 
 
 def mean_class(val: Counts) -> Scores:
-    """The mean of the class rates, [epochs]: what a choice without groups must not give away."""
-    return np.asarray(_class_rates(val).mean(axis=1)) if val.n else _unknown(val)
+    """The mean rate of the classes that are large enough to choose by, [epochs]: a choice without groups must not give it away."""
+    return np.asarray(_judged_class_rates(val).mean(axis=1)) if val.n else _unknown(val)
 
 
 def class_floor(val: Counts) -> float:
@@ -270,7 +274,7 @@ def class_floor(val: Counts) -> float:
     every = val.every_threshold
     means = mean_class(every)
     best = int(means.argmax())
-    rates, sizes = _class_rates(every)[best], every.class_sizes[every.class_sizes > 0]
+    rates, sizes = _judged_class_rates(every)[best], every.class_sizes[_judged_classes(every)]
     error = float(np.sqrt((rates * (1 - rates) / sizes).sum()) / len(sizes))
     return float(means[best]) - max(GUARD, error)
 
