@@ -323,10 +323,11 @@ def table_lines(result: Mapping[str, Any], task: str) -> Iterator[str]:
     yield "| method | trains with groups | worst group, 95 % interval | average | without validation groups | published |"
     yield "|---|---|--:|--:|--:|--:|"
     for name in {**METHODS, **VARIANTS}:
-        found = [result["table"][protocol].get(name) for protocol in PROTOCOLS]
-        if not any(found):
+        with_groups, without = (result["table"][protocol].get(name) for protocol in PROTOCOLS)
+        measured = with_groups or without
+        if not measured:
             continue
-        with_groups, without = found
+        shown = name if measured["seeds"] == result["seeds"] else f"{name} (seeds: {measured['seeds']})"
         first = "– | –"
         if with_groups:
             low, high = (percent(end) for end in with_groups["interval"])
@@ -334,7 +335,7 @@ def table_lines(result: Mapping[str, Any], task: str) -> Iterator[str]:
         second = f"{percent(without['worst'])} ({percent(without['average'])})" if without else "–"
         paper = published(task, METHODS[name][0]) if name in METHODS and "," not in name else {}
         beside = f"{percent(paper['worst'].mean)} ({percent(paper['average'].mean)})" if "worst" in paper else "–"
-        yield f"| {name} | {'yes' if name in USES_TRAINING_GROUPS else 'no'} | {first} | {second} | {beside} |"
+        yield f"| {shown} | {'yes' if name in USES_TRAINING_GROUPS else 'no'} | {first} | {second} | {beside} |"
 
 
 def page(results: Mapping[str, Mapping[str, Any]]) -> str:
