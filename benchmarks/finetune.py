@@ -79,6 +79,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "umix, eta=2": ("umix", {"umix.eta": 2.0}),
     "umix, eta=20": ("umix", {"umix.eta": 20.0}),
     "umix, eta=80": ("umix", {"umix.eta": 80.0}),
+    "umix, eta=80, 32 epochs": ("umix", {"umix.eta": 80.0, "fit.epochs": 32}),
     "umix, first epochs": ("umix", {"umix.start": 0, "umix.length": 2}),
     "umix, whole first stage": ("umix", {"umix.start": 0, "umix.length": 4}),
     "jtt, 100 copies": ("jtt", {"jtt.upweight": 100}),
