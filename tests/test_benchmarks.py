@@ -206,6 +206,15 @@ def test_the_interval_of_a_difference_is_newcombes(finetune: ModuleType) -> None
     assert found == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
 
 
+def test_methods_are_compared_over_the_seeds_that_both_have(finetune: ModuleType) -> None:
+    two = {"seeds": 2, "worst of seeds": [0.6, 0.2], "size": 50}
+    one = {"seeds": 1, "worst of seeds": [0.4], "size": 40}
+    first, second = finetune.on_common_seeds(two, one)
+    assert (first["worst"], second["worst"]) == (0.6, 0.4)
+    interval = wilson(30, 50)
+    assert first["interval"] == pytest.approx([interval.low, interval.high])
+
+
 @pytest.mark.parametrize(
     ("gain", "words"),
     [

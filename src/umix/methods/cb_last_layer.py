@@ -19,7 +19,7 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.methods.method import WEIGHTS_ONLY, Needs
-from umix.methods.parts.layer_fit import LayerFit, divided, parts_of_validation
+from umix.methods.parts.layer_fit import LayerFit, division_of_validation
 from umix.training.context import Context
 from umix.training.history import HeldOutUncertainty
 from umix.training.stage import ErmStage
@@ -47,12 +47,15 @@ class CBLastLayer(LayerFit):
 
     def fit_after(self, context: Context, uncertainty: HeldOutUncertainty) -> TrainResult:
         """``train`` after a stage whose ``uncertainty`` of all of validation and test is known."""
-        held_out, rest, notes = parts_of_validation(context, self.share)
+        held_out, rest, notes = division_of_validation(context, self.share)
         (stage,) = self.erm_stages(context.settings.epochs)
+        net, val = context.reference(stage), context.splits["val"]
         if uncertainty.val is not None:
-            uncertainty = replace(uncertainty, val=uncertainty.val[self._rows(context)[1].to(uncertainty.val.device)])
-        net = context.reference(stage)
-        return self.fit_balanced(context, net, held_out, new=True, val=rest, uncertainty=uncertainty).after(notes)
+            uncertainty = replace(uncertainty, val=uncertainty.val[rest.to(uncertainty.val.device)])
+        result = self.fit_balanced(
+            context, net, val.rows(held_out), new=True, val=val.rows(rest), uncertainty=uncertainty
+        )
+        return result.after(notes)
 
     def cross_fitted(self, context: Context) -> Tensor:
         """Logits of every validation example by a last layer that was trained on the other part of validation, [n, classes].
@@ -60,16 +63,11 @@ class CBLastLayer(LayerFit):
         They tell how good the method is on all of validation, while ``train`` leaves only a part of it for that. They are those
         after the last epoch: the best would be chosen on the examples that it is judged by.
         """
-        parts_of_validation(context, self.share)  # raises where it cannot be divided
+        held_out, rest, _ = division_of_validation(context, self.share)
         (stage,) = self.erm_stages(context.settings.epochs)
         net, val = context.reference(stage), context.splits["val"]
         logits = torch.empty(len(val), context.task.n_classes, device=val.y.device)
-        parts = self._rows(context)
-        for seen, others in (parts, parts[::-1]):
+        for seen, others in ((held_out, rest), (rest, held_out)):
             self.fit_balanced(context.scratch(), net, val.rows(seen), new=True, val=val.rows(others))
             logits[others] = context.logits(net, val.rows(others))
         return logits
-
-    def _rows(self, context: Context) -> tuple[Tensor, Tensor]:
-        """The rows of validation that are trained on, and the others."""
-        return divided(context.splits["val"].y, share=self.share, seed=context.seed, what="validation")

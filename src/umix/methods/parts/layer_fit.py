@@ -77,7 +77,14 @@ def divided(y: Tensor, *, share: float, seed: int, what: str) -> tuple[Tensor, T
 
 
 def parts_of_validation(context: Context, share: float) -> tuple[Split, Split, Notes]:
-    """A ``share`` of validation that is trained on, and the rest, which is for selection; and a note of classes that it lacks.
+    """A ``share`` of validation that is trained on, and the rest, which is for selection; and a note of classes that it lacks."""
+    val = context.splits["val"]
+    first, rest, notes = division_of_validation(context, share)
+    return val.rows(first), val.rows(rest), notes
+
+
+def division_of_validation(context: Context, share: float) -> tuple[Tensor, Tensor, Notes]:
+    """The rows of both ``parts_of_validation``, two int64, and the note.
 
     All methods divide it alike. Raises if one part would be empty, or the first had one class only.
     """
@@ -85,8 +92,7 @@ def parts_of_validation(context: Context, share: float) -> tuple[Split, Split, N
     first, rest = divided(val.y, share=share, seed=context.seed, what="validation")
     if not len(rest):
         raise too_few_to_divide(val, "class")
-    held_out, classes = val.rows(first), context.task.classes
-    there = held_out.y.cpu().unique().tolist()
+    classes, there = context.task.classes, val.y[first].cpu().unique().tolist()
     if len(there) < 2:
         raise UserError(
             f"A last layer must be trained on two classes in validation, got only {classes[there[0]]}; add rows of others, or take "
@@ -94,7 +100,7 @@ def parts_of_validation(context: Context, share: float) -> tuple[Split, Split, N
         )
     missing = [classes[label] for label in context.splits["train"].y.cpu().unique().tolist() if label not in there]
     lacks = f"Validation has no row of {', '.join(missing)}: the last layer is trained without it."
-    return held_out, val.rows(rest), Notes(warnings=(lacks,) if missing else ())
+    return first, rest, Notes(warnings=(lacks,) if missing else ())
 
 
 def too_few_to_divide(val: Split, unit: str) -> UserError:
